@@ -1,0 +1,75 @@
+"""Takes secrets out of what leaves the machine (DESIGN section 10); everything else stays byte for byte.
+
+A secret is what stands behind a name such as ``HF_TOKEN``, ``--api-key`` or ``password``, in an Authorization header or
+before the @ of an address.
+"""
+
+from __future__ import annotations
+
+import re
+
+HIDDEN = b"***"
+
+_SECRET_WORD = re.compile("key|token|secret|password|passwd|pwd|passphrase|credentials?|apikey")
+_HARMLESS_LAST_WORD = re.compile(
+    "timeout|ttl|expires?|expiry|file|path|dir|folder|type|size|length|len|count|num|limit|interval|mode|alg|algorithm"
+    "|version|format|enabled?|disabled?|id|name|status|usage|budget|rate|ratio|cache|dtype"
+)
+"""``token_timeout`` and ``key_file`` tell about a secret and do not hold it."""
+
+_NOT_SECRET_NAMES = frozenset(["PWD"])
+_NOT_SECRET_VALUES = frozenset([b"none", b"null", b"true", b"false", b"nil"])
+
+_PLACES_OF_USERS = frozenset(b"files compat systemd altfiles extrausers db sss ldap nis nisplus winbind hesiod".split())
+"""``passwd: files systemd`` of nsswitch.conf(5) is no password."""
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+
+_STEMS = (b"key", b"token", b"secret", b"passw", b"passphrase", b"pwd", b"credential")
+_NAME = rb"(?<![\w.-])(-{0,2}[A-Za-z_][\w.-]{0,100})"
+_BARE = rb"[^\s\0\"'&]*[^\s\0\"'&,;)\]}\\]"
+_VALUE = rb"(\"[^\"\n\0]*\"|'[^'\n\0]*'|" + _BARE + rb")"
+
+_URL = re.compile(rb"(?i)(?<![a-z0-9+.-])([a-z][a-z0-9+.-]{0,30}://[^\s/:@\"'\0]*:)([^\s/\"'\0]+)@")
+_HEADER = re.compile(
+    rb"(?i)(?<![\w-])((?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?(?:(?:bearer|basic|digest|token)\s+)?)" + _BARE
+)
+_BEHIND_NAME = (
+    re.compile(_NAME + rb"(=)" + _VALUE),
+    re.compile(rb"(?<![\w.-])(--?[A-Za-z][\w.-]{0,100})([ \t\0]+)(?!-)" + _VALUE),
+    re.compile(rb"(?<=[\"'])(--?[A-Za-z][\w.-]{0,100})([\"']\s*,\s*)(?![\"']-)(\"[^\"\n\0]*\"|'[^'\n\0]*')"),
+    re.compile(rb"(?<=[\"'])([A-Za-z_][\w.-]{0,100})([\"']\s*:\s*)(\"[^\"\n\0]*\"|'[^'\n\0]*')"),
+    re.compile(rb"(?m)(?:(?<=^)|(?<=[\"']))([ \t]*[A-Za-z_][\w.-]{0,100})(:[ \t]+|[ \t]+=[ \t]+)" + _VALUE),
+)
+
+
+def secrets(text: bytes) -> bytes:
+    """The text with every secret replaced by ``***``; a second time it changes nothing."""
+    lower = text.lower()
+    if b"://" in lower:
+        text = _URL.sub(rb"\1" + HIDDEN + rb"@", text)
+    if b"authorization" in lower:
+        text = _HEADER.sub(rb"\1" + HIDDEN, text)
+    if any(stem in lower for stem in _STEMS):
+        for pattern in _BEHIND_NAME:
+            text = pattern.sub(_hidden, text)
+    return text
+
+
+def is_secret(name: str) -> bool:
+    """Whether the value of a variable, an option or a key of that name is a secret."""
+    words = [word.lower() for word in _WORD.findall(name)]
+    if name in _NOT_SECRET_NAMES or not words or _HARMLESS_LAST_WORD.fullmatch(words[-1]):
+        return False
+    return any(_SECRET_WORD.fullmatch(word) for word in words)
+
+
+def _hidden(found: re.Match[bytes]) -> bytes:
+    name, between, value = found.groups()
+    quote = value[:1] if value[:1] in (b'"', b"'") else b""
+    bare = value.strip(quote) if quote else value
+    if not bare or bare.lower() in _NOT_SECRET_VALUES or not is_secret(name.decode("latin-1")):
+        return found[0]
+    if name == b"passwd" and between[:1] == b":" and bare in _PLACES_OF_USERS:
+        return found[0]
+    return bytes(name + between + quote + HIDDEN + quote)
