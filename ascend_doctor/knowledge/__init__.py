@@ -1,0 +1,20 @@
+"""What the rules say: one module for each part of rules/, with ``load(folders)``; read when a row set asks for it."""
+
+PARTS = (
+    "cann_needs",
+    "chips",
+    "compatibility",
+    "environment",
+    "faults",
+    "hardware",
+    "kernel_signatures",
+    "limits",
+    "loading",
+    "os_support",
+    "packages",
+    "profile",
+    "pairs",
+    "torch_npu_table",
+    "vllm_ascend_table",
+)
+"""Each is a module here with ``load(folders: Sequence[Path])``: rules/ and the user's own, in that order."""
