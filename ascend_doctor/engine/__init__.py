@@ -1,0 +1,1 @@
+"""Judges: loads checks strictly, evaluates their expressions over facts and rows, and gates the findings."""
