@@ -1,0 +1,1 @@
+"""Renders a run: console, HTML, JSON. Nothing here judges."""

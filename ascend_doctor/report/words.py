@@ -1,0 +1,30 @@
+"""The words that reports say of themselves, from reports/words.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ascend_doctor.knowledge.reading import load_yaml
+from ascend_doctor.paths import data_folder
+from ascend_doctor.records import dataclass
+
+
+@dataclass(frozen=True)
+class Words:
+    """One language's words: ``words["found"]``, ``words.count("errors", 3)``."""
+
+    language: str
+    table: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> str:
+        return str(self.table[name])
+
+    def count(self, name: str, n: int) -> str:
+        """``3 errors``, in this language's form for that number."""
+        return str(self.table[name]["one" if n == 1 else "many"]).format(n=n)
+
+
+def words(language: str) -> Words:
+    """The words of ``en`` or ``zh``."""
+    return Words(language, load_yaml(data_folder("reports") / "words.yaml")[language])

@@ -1,0 +1,37 @@
+"""The JSON report keeps to its published schema, and the same findings give the same bytes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+from hosts import all_hosts, host
+
+from ascend_doctor.engine.checks import load_checks
+from ascend_doctor.engine.rulebook import rulebook
+from ascend_doctor.engine.run import Asked, preflight, run_as_json
+from ascend_doctor.paths import data_folder
+
+CHECKS = load_checks([data_folder("checks")])
+
+
+def document(name: str) -> Any:
+    run = preflight(host(name), Asked(CHECKS, rulebook(), with_facts=True))
+    return json.loads(json.dumps(run_as_json(run)))
+
+
+@pytest.mark.parametrize("name", all_hosts())
+def test_each_report_keeps_to_the_schema(name: str) -> None:
+    schema = json.loads((data_folder("reports") / "schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(schema).validate(document(name))
+
+
+def test_the_same_host_gives_the_same_report_times_aside() -> None:
+    first, second = document("a2-healthy"), document("a2-healthy")
+    for one in (first, second):
+        one["seconds"] = 0
+        for question in one["collection"]:
+            question["seconds"] = 0
+    assert first == second
