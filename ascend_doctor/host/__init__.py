@@ -100,6 +100,19 @@ class Python:
     site: tuple[str, ...] | Missing
 
 
+@dataclass(frozen=True)
+class Extent:
+    """What is asked beyond the default, where the user wants it.
+
+    ``deep``: each chip and its network port for details, which is many starts. ``imports``: whether packages of the
+    target Python can be imported, which runs their code. ``libraries``: files to be looked at beside the deployment's.
+    """
+
+    deep: bool = False
+    imports: bool = False
+    libraries: tuple[str, ...] = ()
+
+
 class Host(Protocol):
     """A live machine or a snapshot of one. No method raises for what a host may be like: the answer says it."""
 
@@ -133,11 +146,8 @@ class Host(Protocol):
         """What bytes cannot reproduce, as JSON values: measured here when live, taken from a snapshot else."""
 
     @property
-    def deep(self) -> bool:
-        """Whether each chip and its network port are to be asked for details: many starts, so only where wanted.
-
-        A snapshot says how it was taken, so that its replay asks what the live run asked.
-        """
+    def extent(self) -> Extent:
+        """A snapshot says how it was taken, so that its replay asks what the live run asked."""
 
     @property
     def identity(self) -> Identity: ...

@@ -6,7 +6,19 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import BinaryIO, Callable, TypeVar
 
-from ascend_doctor.host import COMMAND_SECONDS, Answer, Host, Identity, Missing, Output, Python, Reason, Stat, StatVfs
+from ascend_doctor.host import (
+    COMMAND_SECONDS,
+    Answer,
+    Extent,
+    Host,
+    Identity,
+    Missing,
+    Output,
+    Python,
+    Reason,
+    Stat,
+    StatVfs,
+)
 from ascend_doctor.records import dataclass
 
 T = TypeVar("T")
@@ -74,8 +86,8 @@ class CollectionLog:
         return self._noted(self._inner.observed(area, measure))
 
     @property
-    def deep(self) -> bool:
-        return self._inner.deep
+    def extent(self) -> Extent:
+        return self._inner.extent
 
     @property
     def identity(self) -> Identity:

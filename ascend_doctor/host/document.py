@@ -9,7 +9,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any, NoReturn
 
-from ascend_doctor.host import Identity, Missing, Python, Reason, Stat, StatVfs
+from ascend_doctor.host import Extent, Identity, Missing, Python, Reason, Stat, StatVfs
 from ascend_doctor.host.members import SnapshotError
 from ascend_doctor.host.reasons import NOT_IN_SNAPSHOT, NOT_SET
 from ascend_doctor.host.resolve import tidy
@@ -22,6 +22,8 @@ EVERYTHING = ("/", "env")
 LONGEST_TARGET = 4096
 DETAILS = ("-l", "-m", "board", "ecc", "common", "usages", "proc-mem")
 """What npu-smi info is asked for only in depth, the last ones behind ``-t``."""
+IMPORTS = "import_probe"
+"""The observation that only a run makes which imports."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +58,13 @@ class Place:
 class Document:
     """``complete``: paths below which, and "env", what is not listed is absent.
 
-    ``deep``: as it says; a hand-made one that does not say is deep where it has an answer that only a deep run asks.
+    ``extent``: as it says; of a hand-made one that does not say it follows from the answers that it has.
     """
 
     taken_at: datetime
     complete: tuple[str, ...]
     redacted: str
-    deep: bool
+    extent: Extent
     identity: Identity
     env: Mapping[str, str | Missing]
     env_names: tuple[str, ...] | Missing | None
@@ -94,7 +96,7 @@ def checked(raw: Mapping[str, Any], where: str, members: Collection[str]) -> Doc
             taken_at=_time(raw.get("taken_at"), "taken_at"),
             complete=_complete(raw.get("complete", False)),
             redacted=_text(raw.get("redacted", "none"), "redacted"),
-            deep=_boolean(raw.get("deep", any(map(_asks_in_depth, commands))), "deep"),
+            extent=_extent(raw, commands, members),
             identity=_identity(raw.get("identity", {}), "identity"),
             env={
                 name: _or_missing(value, f"env.{name}", _text, NOT_SET)
@@ -247,6 +249,16 @@ def _commands(value: object, members: Collection[str]) -> dict[tuple[str, ...], 
         out, err = (_member(given[s], f"{place}.{s}", members) if given.get(s) else "" for s in ("stdout", "stderr"))
         found[argv] = Command(_number(given.get("rc", 0), f"{place}.rc"), out, err)
     return found
+
+
+def _extent(raw: Mapping[str, Any], commands: Collection[tuple[str, ...]], members: Collection[str]) -> Extent:
+    missing = _object(raw.get("observations", {}), "observations")
+    imported = f"observations/{IMPORTS}.json" in members or IMPORTS in missing
+    return Extent(
+        deep=_boolean(raw.get("deep", any(map(_asks_in_depth, commands))), "deep"),
+        imports=_boolean(raw.get("imports", imported), "imports"),
+        libraries=_texts(raw.get("libraries", []), "libraries"),
+    )
 
 
 def _asks_in_depth(argv: tuple[str, ...]) -> bool:

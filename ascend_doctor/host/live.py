@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Callable, TypeVar, Union
 from ascend_doctor.host import (
     COMMAND_SECONDS,
     Answer,
+    Extent,
     Identity,
     Missing,
     Output,
@@ -55,9 +56,9 @@ class LiveHost:
         known_env: KnownEnv,
         timeout: float = COLLECTION_SECONDS,
         python: str | None = None,
-        deep: bool = False,
+        extent: Extent = Extent(),  # noqa: B008 - it is frozen
     ) -> None:
-        self.deep = deep
+        self._extent = extent
         self._known_env, self._given_python = known_env, python
         self._commands = Commands(timeout)
         self._answers: Once[Any] = Once()
@@ -103,6 +104,10 @@ class LiveHost:
             ("observed", area), lambda: Answer(f"observed:{area}", _measured(measure))
         )
         return found
+
+    @property
+    def extent(self) -> Extent:
+        return self._extent
 
     @property
     def identity(self) -> Identity:

@@ -9,6 +9,7 @@ from typing import BinaryIO, Callable, TypeVar
 from ascend_doctor.host import (
     COMMAND_SECONDS,
     Answer,
+    Extent,
     Host,
     Identity,
     Missing,
@@ -81,8 +82,8 @@ class Planned:
         return Answer(f"observed:{area}", NOT_STARTED)
 
     @property
-    def deep(self) -> bool:
-        return self._inner.deep
+    def extent(self) -> Extent:
+        return self._inner.extent
 
     @property
     def identity(self) -> Identity:

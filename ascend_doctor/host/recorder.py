@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Callable
 from ascend_doctor.host import (
     COMMAND_SECONDS,
     Answer,
+    Extent,
     Host,
     Identity,
     Missing,
@@ -82,8 +83,8 @@ class Recorder:
         return self._kept("observed", area, lambda: self._inner.observed(area, measure))
 
     @property
-    def deep(self) -> bool:
-        return self._inner.deep
+    def extent(self) -> Extent:
+        return self._inner.extent
 
     @property
     def identity(self) -> Identity:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, Callable, TypeVar, Union
 
-from ascend_doctor.host import Answer, Identity, Missing, Output, Python, Reason, Stat, StatVfs, decoded, files
+from ascend_doctor.host import Answer, Extent, Identity, Missing, Output, Python, Reason, Stat, StatVfs, decoded, files
 from ascend_doctor.host.commands import ALSO_SEARCHED, Commands, Start, found_program, not_started
 from ascend_doctor.host.files import Files
 from ascend_doctor.host.interpreter import target_python
@@ -262,9 +262,13 @@ class RootedHost(LiveHost):
     """As LiveHost, of another root. Its environment is nobody's, and what runs there is not measured from here."""
 
     def __init__(
-        self, root: Path, timeout: float = COLLECTION_SECONDS, python: str | None = None, deep: bool = False
+        self,
+        root: Path,
+        timeout: float = COLLECTION_SECONDS,
+        python: str | None = None,
+        extent: Extent = Extent(),  # noqa: B008 - it is frozen
     ) -> None:
-        super().__init__(KnownEnv(), timeout, python, deep)
+        super().__init__(KnownEnv(), timeout, python, extent)
         self._files = self._tree = RootedFiles(root)
         self._commands = Commands(timeout, Chroot(root, self._tree))
 

@@ -58,7 +58,7 @@ class Saving:
             "taken_at": taken_at.astimezone(timezone.utc).replace(tzinfo=None).isoformat() + "Z",
             "complete": False,
             "redacted": redacted,
-            "deep": self._inner.deep,
+            **_parts(self._inner.extent),
             "identity": _parts(identity),
             "python": _json(python, _parts),
             "env": self._env,

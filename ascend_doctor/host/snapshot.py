@@ -12,6 +12,7 @@ from ascend_doctor.host import (
     COMMAND_SECONDS,
     READ_LIMIT,
     Answer,
+    Extent,
     Identity,
     Missing,
     Output,
@@ -259,8 +260,8 @@ class SnapshotHost:
             return Missing(Reason.FAILED, f"{name}: {str(error)[:200]}")
 
     @property
-    def deep(self) -> bool:
-        return self.document.deep
+    def extent(self) -> Extent:
+        return self.document.extent
 
     @property
     def identity(self) -> Identity:
