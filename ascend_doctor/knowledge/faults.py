@@ -99,12 +99,12 @@ class Faults:
                         return HealthWord(str(entry["severity"]), entry["meaning"], source_of(entry, where))
         raise RuleError(f"{CODES}: no folder of rules has an entry `health.other`")
 
-    def listed(self) -> Iterator[str]:
-        """All codes that the folders know, in order."""
+    def listed(self, beginning: str = "") -> Iterator[str]:
+        """All codes that the folders know, in order; or those in the files where codes with that beginning are."""
         seen: set[str] = set()
         for folder in self.folders:
             book = _book(folder / CODES)
-            for code in book.codes() if book else ():
+            for code in book.codes(beginning) if book else ():
                 if code not in seen:
                     seen.add(code)
                     yield code
@@ -153,17 +153,24 @@ class _Book:
 
     def entry(self, code: str) -> Mapping[str, Any] | None:
         """The line of a code, and lines that are set in below it."""
-        found = re.search(rf"""^  ["']?(?:0x)?{code}["']?:[^\n]*(?:\n    [^\n]*)*""", self.entries, re.M | re.I)
-        if found is None:
-            return None
-        where = f"{self.path}: {code}"
-        value = next(iter(_yaml(found[0], where).values()))
-        if not isinstance(value, Mapping):
-            raise RuleError(f"{where}: write {{kind: ..., module: ..., level: ..., en: ..., zh: ...}}")
-        return value
+        line = re.compile(rf"""^  ["']?(?:0x)?{code}["']?:[^\n]*(?:\n    [^\n]*)*""", re.M | re.I)
+        for path, entries in self._files(code):
+            found = line.search(entries)
+            if found is not None:
+                return _entry(found[0], f"{path}: {code}")
+        return None
 
-    def codes(self) -> Iterator[str]:
-        return (match[1].upper() for match in _CODE_OF_LINE.finditer(self.entries))
+    def codes(self, beginning: str = "") -> Iterator[str]:
+        """All of them, or those of the files where codes with that beginning are."""
+        for _, entries in self._files(beginning):
+            yield from (match[1].upper() for match in _CODE_OF_LINE.finditer(entries))
+
+    def _files(self, code: str) -> Iterator[tuple[Path, str]]:
+        """The own entries, and those of the files beside it that are called after how the code begins."""
+        yield self.path, self.entries
+        for path in sorted(self.path.parent.glob(f"{self.path.stem}.*.yaml")):
+            if code.startswith(path.name.split(".")[1]) or not code:
+                yield path, _entries(path)
 
 
 def load(folders: Sequence[Path]) -> Faults:
@@ -185,6 +192,18 @@ def _book(path: Path) -> _Book | None:
     text = path.read_text(encoding="utf-8")
     parts = _ENTRIES.split(text, maxsplit=1)
     return _Book(path, _yaml(parts[0], str(path)), parts[1] if len(parts) > 1 else "")
+
+
+def _entry(text: str, where: str) -> Mapping[str, Any]:
+    value = next(iter(_yaml(text, where).values()))
+    if not isinstance(value, Mapping):
+        raise RuleError(f"{where}: write {{kind: ..., module: ..., level: ..., en: ..., zh: ...}}")
+    return value
+
+
+@cache
+def _entries(path: Path) -> str:
+    return _ENTRIES.split(path.read_text(encoding="utf-8"), maxsplit=1)[-1]
 
 
 def _yaml(text: str, where: str) -> Mapping[str, Any]:
