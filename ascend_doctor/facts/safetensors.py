@@ -9,7 +9,7 @@ import json
 import re
 import struct
 from collections.abc import Mapping
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from ascend_doctor.host import Host, Missing, Parsed, Reason
 from ascend_doctor.records import dataclass
@@ -17,6 +17,7 @@ from ascend_doctor.records import dataclass
 INDEX = "model.safetensors.index.json"
 HEADER_LIMIT = 100_000_000
 """Bytes: safetensors itself refuses a longer header."""
+LARGEST = 1 << 60
 FILE_LIMIT = 4096
 """Weight files of one checkpoint."""
 POINTER = b"version https://git-lfs"
@@ -24,16 +25,24 @@ POINTER = b"version https://git-lfs"
 
 @dataclass(frozen=True)
 class Tensor:
-    """``bytes``: of its data in the file."""
+    """``count`` tensors of one type and shape; more than one only for the experts of a layer, whose number is ``*``.
+
+    ``bytes``: of the data of all of them.
+    """
 
     name: str
     dtype: str
     shape: tuple[int, ...]
+    count: int
     bytes: int
 
 
-def header(stream: BinaryIO) -> tuple[Tensor, ...] | Missing:
-    """The tensors that the header at the begin of a file names; the data are not read."""
+Found = dict[tuple[str, str, "tuple[int, ...]"], "list[int]"]
+"""Name, type and shape -> count and bytes."""
+
+
+def header(stream: BinaryIO, found: Found) -> Missing | None:
+    """Adds the tensors that the header at the begin of a file names; the data are not read."""
     head = stream.read(8)
     if head and POINTER.startswith(head):
         return Missing(Reason.FAILED, "a git-lfs pointer in place of the file: its weights were never fetched")
@@ -46,41 +55,48 @@ def header(stream: BinaryIO) -> tuple[Tensor, ...] | Missing:
     if len(text) < length:
         return Missing(Reason.FAILED, "the file ends inside its header")
     try:
-        entries = json.loads(text)
-        return tuple(_tensor(name, entry) for name, entry in entries.items() if name != "__metadata__")
+        _add(json.loads(text), found)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return Missing(Reason.FAILED, "no header of a safetensors file")
+    return None
 
 
-def _tensor(name: str, entry: Mapping[str, object]) -> Tensor:
-    shape, offsets = entry["shape"], entry["data_offsets"]
-    if not isinstance(shape, list) or not isinstance(offsets, list):
-        raise TypeError(name)
-    begin, end = offsets
-    numbers = (begin, end, *shape)
-    if not all(isinstance(number, int) and 0 <= number < 1 << 60 for number in numbers) or end < begin:
-        raise ValueError(name)
-    return Tensor(name, str(entry["dtype"]), tuple(shape), end - begin)
+def _add(entries: Mapping[str, Mapping[str, Any]], found: Found) -> None:
+    """One pass, as large checkpoints have a hundred thousand tensors. Raises for what is no header."""
+    for name, entry in entries.items():
+        if name == "__metadata__":
+            continue
+        begin, end = entry["data_offsets"]
+        shape = tuple(entry["shape"])
+        if not (type(begin) is type(end) is int and 0 <= begin <= end < LARGEST and {*map(type, shape)} <= {int}):
+            raise ValueError(name)
+        before, experts, after = name.partition(".experts.")
+        if experts:
+            number, _, part = after.partition(".")
+            name = f"{before}.experts.*.{part}" if number.isdigit() else name
+        sums = found.setdefault((name, str(entry["dtype"]), shape), [0, 0])
+        sums[0] += 1
+        sums[1] += end - begin
 
 
-def tensors(host: Host, folder: str) -> Parsed[tuple[Tensor, ...]]:
+def tensors(host: Host, folder: str) -> Parsed[tuple[Tensor, ...] | Missing]:
     """All tensors of a checkpoint, those that its index lists where it has one; one unread file leaves all unknown."""
     source = f"file:{folder}"
     names = weight_files(host, folder)
     if isinstance(names, Missing):
         return Parsed(names, source, {"": names.detail or names.reason.value})
-    found: list[Tensor] = []
+    found: Found = {}
     for name in names:
         answer = host.open(f"{folder}/{name}")
         if isinstance(answer.value, Missing):
             what = answer.value
             return Parsed(Missing(what.reason, f"{name}: {what.detail}"), answer.source, {"": what.reason.value})
         with answer.value as stream:
-            part = header(stream)
-        if isinstance(part, Missing):
-            return Parsed(Missing(part.reason, f"{name}: {part.detail}"), answer.source, {"": part.detail})
-        found.extend(part)
-    return Parsed(tuple(found), source, {"": f"{len(names)} weight files, {len(found)} tensors"})
+            wrong = header(stream, found)
+        if wrong is not None:
+            return Parsed(Missing(wrong.reason, f"{name}: {wrong.detail}"), answer.source, {"": wrong.detail})
+    value = tuple(Tensor(*key, count, size) for key, (count, size) in found.items())
+    return Parsed(value, source, {"": f"{len(names)} weight files, {sum(tensor.count for tensor in value)} tensors"})
 
 
 def weight_files(host: Host, folder: str) -> tuple[str, ...] | Missing:
