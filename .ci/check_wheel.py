@@ -1,5 +1,7 @@
 """Opens a wheel: only our package at its top, and the rules that the package reads in it."""
 
+from __future__ import annotations
+
 import sys
 import zipfile
 

@@ -25,6 +25,10 @@ def _frozen(cls: type) -> type:
     made: type = dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
     for name, method in _METHODS.items():
         setattr(made, name, method)
+    made.__record_defaults__ = {  # type: ignore[attr-defined]
+        name: _default(field)
+        for name, field in made.__dataclass_fields__.items()  # type: ignore[attr-defined]
+    }
     return made
 
 
@@ -36,22 +40,29 @@ def _init(self: Any, *values: Any, **named: Any) -> None:
     if len(values) > len(known):
         raise TypeError(f"{type(self).__name__} takes {len(known)} values, not {len(values)}")
     given = dict(zip(known, values))
-    for name in named:
-        if name not in known or name in given:
-            raise TypeError(f"{type(self).__name__} has no field {name}, or it is given twice")
-    given.update(named)
-    for name, field in known.items():
-        if name not in given:
-            given[name] = _default(self, field)
-    self.__dict__.update({name: given[name] for name in known})
+    if not known.keys() >= named.keys() or given.keys() & named.keys():
+        wrong = next(name for name in named if name not in known or name in given)
+        raise TypeError(f"{type(self).__name__} has no field {wrong}, or it is given twice")
+    whole = {**self.__record_defaults__, **given, **named}  # in the order of the fields
+    if len(given) + len(named) < len(known):
+        for name, value in whole.items():
+            if isinstance(value, _Made):
+                whole[name] = value.factory()
+            elif value is dataclasses.MISSING:
+                raise TypeError(f"{type(self).__name__} needs {name}")
+    self.__dict__.update(whole)
 
 
-def _default(self: Any, field: dataclasses.Field[Any]) -> Any:
-    if field.default is not dataclasses.MISSING:
-        return field.default
-    if field.default_factory is not dataclasses.MISSING:
-        return field.default_factory()
-    raise TypeError(f"{type(self).__name__} needs {field.name}")
+class _Made:
+    """In place of a default: what makes it."""
+
+    def __init__(self, factory: Any) -> None:
+        self.factory = factory
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    made = field.default_factory is not dataclasses.MISSING
+    return _Made(field.default_factory) if made else field.default
 
 
 def _repr(self: Any) -> str:

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROUNDS = 25
-SNAPSHOT = Path(__file__).parent.parent / "tests" / "hosts" / "a2-healthy"
+HOSTS = Path(__file__).parent.parent / "tests" / "hosts"
+SNAPSHOT, CONTAINER = HOSTS / "a2-healthy", HOSTS / "a2-container-healthy"
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,9 @@ def cases() -> list[Case]:
     found = [
         Case("python -m ascend_doctor --version", [*module, "--version"], 1.5),
         Case(
-            "preflight --format json", [*module, "preflight", "--snapshot", str(SNAPSHOT), "--format", "json"], 17, 60
+            "preflight --format json", [*module, "preflight", "--snapshot", str(SNAPSHOT), "--format", "json"], 28, 80
         ),
+        Case("versions", [*module, "versions", "--snapshot", str(CONTAINER)], 20),
     ]
     return [*found, Case("ascend-doctor --version", [script, "--version"], 1.8)] if script else found
 

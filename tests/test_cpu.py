@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 from hosts import host
 from hypothesis import given
 from hypothesis import strategies as st

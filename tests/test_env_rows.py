@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 from dataclasses import replace
 
 import pytest
@@ -151,6 +153,8 @@ def test_what_was_given_up_is_said_with_what_replaces_it() -> None:
         ({"HCCL_INTRA_PCIE_ENABLE": "0"}, "HCCL_INTRA_PCIE_ENABLE"),
         ({"HCCL_WHITELIST_DISABLE": "0"}, "HCCL_WHITELIST_DISABLE"),
         ({"ASCEND_LAUNCH_BLOCKING": "1", "TASK_QUEUE_ENABLE": "2"}, "ASCEND_LAUNCH_BLOCKING+TASK_QUEUE_ENABLE"),
+        ({"ASCEND_LAUNCH_BLOCKING": "1"}, "ASCEND_LAUNCH_BLOCKING"),
+        ({"ASCEND_GLOBAL_LOG_LEVEL": "0"}, "ASCEND_GLOBAL_LOG_LEVEL"),
     ],
 )
 def test_settings_that_do_not_go_together_are_said(values: dict[str, str], subject: str) -> None:

@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ from ascend_doctor.facts.hccn import (
     settings,
     tls_switch,
 )
-from ascend_doctor.host import Missing, Reason
+from ascend_doctor.host import Extent, Missing, Reason
 
 CAPTURES = Path(__file__).parent / "captures" / "hccn"
 
@@ -74,7 +76,7 @@ def test_any_bytes_give_settings(data: bytes) -> None:
 
 def test_hccn_tool_is_not_started_unless_asked_in_depth() -> None:
     class Shallow:
-        deep = False
+        extent = Extent()
 
         def __init__(self) -> None:
             self.started: list[object] = []

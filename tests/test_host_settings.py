@@ -1,5 +1,7 @@
 """The small areas: kernel, os_release, machine, services, user; and the rows and rules that judge them."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest

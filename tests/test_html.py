@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from hosts import host
+from log_runs import run_of_texts
 
 from ascend_doctor.engine.checks import load_checks
 from ascend_doctor.engine.rulebook import rulebook
@@ -61,6 +62,18 @@ def test_what_a_host_says_is_text() -> None:
     assert "<script>alert" not in text
     assert "<img" not in text
     assert len(re.findall("<script", text)) == 2
+
+
+def test_what_a_log_says_is_text(tmp_path: Path) -> None:
+    line = f"[ERROR] HCCL(7,x):2026-01-01-00:00:01.000.001 [a.cc:1]7 {HOSTILE}\n"
+    run = run_of_texts(
+        tmp_path, {"<img src=x>.log": line + line.replace(":01.000", ":02.000").replace("[a.cc:1]", "[b]")}
+    )
+    text = page(run, "en")
+    assert "<script>alert" not in text
+    assert "<img" not in text
+    assert len(re.findall("<script", text)) == 2
+    assert not [a for _, a in Tags(text).found if "style" in a or any(name.startswith("on") for name in a)]
 
 
 def test_the_page_carries_the_run_for_programs() -> None:

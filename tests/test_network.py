@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest
@@ -86,6 +88,12 @@ def test_the_hosts_own_addresses_are_the_local_ones_of_the_trie() -> None:
 def test_hccl_if_ip_is_compared_as_an_address(value: str, is_address: bool, is_own: bool) -> None:
     rows = own_address(*facts(host("a2-healthy", set={"env": {"HCCL_IF_IP": value}}), env, interfaces))
     assert (rows[0].is_address, rows[0].is_own) == (is_address, is_own)
+
+
+def test_the_address_of_vllm_is_a_row_of_its_own() -> None:
+    named = {"HCCL_IF_IP": "192.0.2.17", "VLLM_HOST_IP": "192.0.2.18"}
+    rows = own_address(*facts(host("a2-healthy", set={"env": named}), env, interfaces))
+    assert [(row.variable, row.is_own) for row in rows] == [("HCCL_IF_IP", True), ("VLLM_HOST_IP", False)]
 
 
 def test_listening_sockets_are_told_from_connections() -> None:

@@ -16,6 +16,7 @@ from ascend_doctor.facts.npu import Npu, npu_smi_info
 from ascend_doctor.host import Missing
 
 CAPTURES = Path(__file__).parent / "captures" / "npu-smi"
+LATER = CAPTURES.with_name("npu-smi-later")
 NAMES = sorted(path.name[: -len(".txt")] for path in CAPTURES.glob("*.txt"))
 TEXTS = {name: (CAPTURES / f"{name}.txt").read_bytes() for name in NAMES}
 TABLES = [name for name in NAMES if not name.startswith("fail-")]
@@ -53,6 +54,13 @@ def test_there_are_thirty_five_captures() -> None:
 def test_a_capture_reads_as_it_was_written_down(name: str) -> None:
     found, wanted = plain(read(TEXTS[name])), expected(name)
     assert {key: json.dumps(found[key]) for key in wanted} == {key: json.dumps(wanted[key]) for key in wanted}
+
+
+@pytest.mark.parametrize("path", sorted(LATER.glob("*.txt")), ids=lambda path: path.stem)
+def test_a_capture_found_later_reads_as_it_was_written_down(path: Path) -> None:
+    wanted = json.loads((LATER / f"{path.stem}.expected.json").read_text(encoding="utf-8"))
+    found = plain(read(path.read_bytes()))
+    assert {key: found[key] for key in wanted} == wanted
 
 
 @pytest.mark.parametrize("name", TABLES)

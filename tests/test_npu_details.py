@@ -19,7 +19,7 @@ from ascend_doctor.facts.npu import npu_smi_info
 from ascend_doctor.facts.npu_blocks import blocks, card, chip, controller, number, whole_number, word
 from ascend_doctor.facts.npu_details import board, card_count, collect, ecc, mapping, processes
 from ascend_doctor.facts.npu_holders import container_of, owner, program
-from ascend_doctor.host import Answer, Missing, Output, Reason
+from ascend_doctor.host import Answer, Extent, Missing, Output, Reason
 from ascend_doctor.host.recorder import Recorder
 from ascend_doctor.host.snapshot import open_snapshot
 from ascend_doctor.knowledge.limits import load as load_limits
@@ -163,7 +163,7 @@ class Counting:
     """A host that counts what is started."""
 
     def __init__(self, name: str, deep: bool) -> None:
-        self._inner, self.deep = host(name), deep
+        self._inner, self.extent = host(name), Extent(deep=deep)
         self.started: list[tuple[str, ...]] = []
 
     def __getattr__(self, name: str) -> object:
@@ -203,12 +203,12 @@ def test_not_in_depth_nothing_is_known() -> None:
 
 def test_a_snapshot_says_whether_it_was_taken_in_depth(tmp_path: Path) -> None:
     for name, deep in (("a2-healthy", False), ("a2-deep-healthy", True), ("a2-hccn-healthy", True)):
-        assert host(name).deep is deep
+        assert host(name).extent.deep is deep
         recorder = Recorder(host(name))
         live = collect(recorder)
         recorder.save(tmp_path / name)
         again = open_snapshot(tmp_path / name)
-        assert again.deep is deep
+        assert again.extent.deep is deep
         assert collect(again).facts == live.facts
 
 

@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest
@@ -5,7 +7,7 @@ from hosts import host
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ascend_doctor.derive.python import clashes, doubled, requirements, stubs
+from ascend_doctor.derive.python import doubled, requirements, stubs
 from ascend_doctor.facts import python
 from ascend_doctor.facts.python import collect, named, normal
 from ascend_doctor.facts.python import requirements as demands
@@ -93,7 +95,7 @@ def test_what_other_checks_judge_is_left_to_them() -> None:
     assert set(found.values()) == {"none"}
     assert ("vllm", "torch") not in found
     assert ("torch_npu", "torch") not in found
-    assert ("vllm_ascend", "numpy") in found
+    assert ("vllm_ascend", "numpy") not in found
 
 
 def test_a_marker_is_judged_for_the_target_and_not_for_us() -> None:
@@ -113,12 +115,6 @@ def test_another_patch_is_told_and_another_release_warned_of() -> None:
     assert found["transformers", "tokenizers"] == "info"
 
 
-def test_two_packages_of_one_folder_clash() -> None:
-    assert [c.both for c in clashes(collect(host("a2-two-tritons")).facts, PACKAGES)] == [True]
-    assert [c.both for c in clashes(collect(host("a2-container-healthy")).facts, PACKAGES)] == [False]
-    assert clashes(collect(host("a2-healthy")).facts, PACKAGES) == ()
-
-
 def test_a_stub_and_a_doubled_package_are_named() -> None:
     assert stubs(collect(host("a2-stub-package")).facts, PACKAGES)[0].which == "llamafactory_ascend"
     assert doubled(collect(host("a2-package-twice")).facts)[0].which == "torch 2.7.1 2.8.0"
@@ -128,8 +124,8 @@ def test_a_stub_and_a_doubled_package_are_named() -> None:
     "text",
     [
         "[a]\n",
-        "demands: [{package: a, needs: b, severity: grave, why: {en: x}, confidence: vendor-doc}]\n",
-        "clashes: [{keep: a, severity: error, why: {en: x}, confidence: vendor-doc}]\n",
+        "elsewhere: [{package: a, needs: b, why: {en: x}, confidence: sure}]\n",
+        "elsewhere: [{package: a, why: {en: x}, confidence: vendor-doc}]\n",
         "stubs: [{name: a, instead: x, confidence: vendor-doc}]\n",
         "stubs: [a]\n",
     ],

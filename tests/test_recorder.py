@@ -15,7 +15,7 @@ from hosts import host as named_host
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ascend_doctor.host import Answer, Host, Identity, Missing, Output, Python, Reason, Stat, StatVfs
+from ascend_doctor.host import Answer, Extent, Host, Identity, Missing, Output, Python, Reason, Stat, StatVfs
 from ascend_doctor.host.live import KnownEnv, LiveHost
 from ascend_doctor.host.recorder import Recorder, RecordError
 from ascend_doctor.host.snapshot import SnapshotHost, open_snapshot
@@ -26,7 +26,7 @@ PATHS = ("read", "list", "stat", "statvfs", "link")
 class ToldHost:
     """Answers as it was told: what any machine could be like."""
 
-    deep = False
+    extent = Extent()
 
     def __init__(self, answers: Mapping[str, Mapping[Any, Any]], identity: Identity, now: datetime) -> None:
         self._answers, self._identity, self._now = answers, identity, now

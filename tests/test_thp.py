@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import pytest
 from hosts import host
 from hypothesis import given

@@ -13,7 +13,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 LANGUAGES = ("en", "zh")
 SITE_CONFIG = Path("/etc/ascend-doctor.yaml")
-HOST_ROOT, DEEP = "ascend_doctor.host_root", "ascend_doctor.deep"
+HOST_ROOT, EXTENT = "ascend_doctor.host_root", "ascend_doctor.extent"
 FORMATS = {"console": ".txt", "json": ".json", "html": ".html", "markdown": ".md", "junit": ".xml"}
 """Format -> the suffix of its files."""
 
@@ -28,8 +28,26 @@ def host_options(function: F) -> F:
             "--deep",
             is_flag=True,
             expose_value=False,
-            callback=_deep,
+            callback=_extent,
             help="Ask each chip and its network port for details; takes longer.",
+        ),
+        click.option(
+            "--import",
+            "imports",
+            is_flag=True,
+            expose_value=False,
+            callback=_extent,
+            help="Import torch, torch_npu and vllm_ascend in the target interpreter: runs their code.",
+        ),
+        click.option(
+            "--library",
+            "libraries",
+            multiple=True,
+            type=click.Path(),
+            metavar="PATH",
+            expose_value=False,
+            callback=_extent,
+            help="Tell whether this library would load, beside those of the deployment. Repeatable.",
         ),
         click.option("--python", metavar="EXE", help="The interpreter that the deployment runs."),
         click.option(
@@ -51,9 +69,9 @@ def _host_root(context: click.Context, parameter: click.Parameter, value: Path |
     context.meta[HOST_ROOT] = value
 
 
-def _deep(context: click.Context, parameter: click.Parameter, value: bool) -> None:
-    """Of live hosts; a snapshot was taken in depth or not."""
-    context.meta[DEEP] = value
+def _extent(context: click.Context, parameter: click.Parameter, value: object) -> None:
+    """A part of ``host.Extent``, for live hosts; of a snapshot it was settled when it was taken."""
+    context.meta.setdefault(EXTENT, {})[parameter.name] = value
 
 
 def check_options(function: F) -> F:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ascend_doctor.cli import launching
 from ascend_doctor.cli.options import (
     check_options,
     config_option,
@@ -15,7 +19,17 @@ from ascend_doctor.cli.options import (
     report_options,
     rule_options,
 )
-from ascend_doctor.cli.session import chosen_checks, chosen_host, chosen_profile, chosen_rules, rule_errors
+from ascend_doctor.cli.session import (
+    SessionError,
+    chosen_checks,
+    chosen_host,
+    chosen_profile,
+    chosen_rules,
+    rule_errors,
+)
+
+if TYPE_CHECKING:
+    from ascend_doctor.host import Collected
 
 
 @click.command("preflight")
@@ -27,6 +41,8 @@ from ascend_doctor.cli.session import chosen_checks, chosen_host, chosen_profile
 @report_options
 @click.option("--facts", "with_facts", is_flag=True, help="Put all facts into the JSON report.")
 @click.option("--plan", is_flag=True, help="List what would be read and run, and end.")
+@click.option("--exec", "execute", is_flag=True, help="Become the command behind -- when the gate lets it pass.")
+@click.argument("command_line", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
 def command(
     snapshot: str | None,
     python: str | None,
@@ -46,8 +62,13 @@ def command(
     verbose: bool,
     with_facts: bool,
     plan: bool,
+    execute: bool,
+    command_line: Sequence[str],
 ) -> int:
-    """Judge this host, or a snapshot, before a deployment.
+    """Judge this host, or a snapshot, before a deployment; with a launch command behind --, that launch as well.
+
+    With --exec the command takes the place of this process on 0 and 3, with --strict on 0 alone; reports then go to
+    stderr and to files.
 
     Exit codes: 0 fit, 1 not fit, 3 cannot say, 2 bad call or input, 4 a fault of ascend-doctor.
     """
@@ -58,14 +79,24 @@ def command(
     from ascend_doctor.engine.waivers import load_waivers
 
     book = chosen_rules(rules, rules_pack, waivers)
+    launch = _launch(command_line, execute, snapshot, plan)
+    if launch is not None and python is None and not snapshot:
+        python = launching.python_of(launch)
     host = chosen_host(snapshot, python, timeout, book)
     chosen = chosen_profile(profile, book)
-    checks = chosen_checks(book, [*only, *(() if only else chosen.only)], [*skip, *chosen.skip])
+    requested, passed_over = (launch.requested, launch.passed_over) if launch else ((), ())
+    checks = chosen_checks(
+        book, [*only, *(() if only else chosen.only)], [*skip, *chosen.skip, *passed_over], requested
+    )
     if plan:
         from ascend_doctor.report.plan import print_plan
 
         print_plan(host, checks, book, lang)
         return 0
+    given: tuple[Collected[Any], ...] = ()
+    if launch is not None:
+        host = launching.launched(host, launch, book)
+        given = launching.given(host, launch, live=not snapshot)
     with rule_errors(book):
         run = preflight(
             host,
@@ -77,7 +108,23 @@ def command(
                 waivers=load_waivers(book.waivers),
                 with_facts=with_facts,
                 workers=1 if snapshot else WORKERS,
+                given=given,
             ),
         )
-    tell(run, format_, outputs, lang, quiet, verbose)
+    if launch is None or not execute:
+        tell(run, format_, outputs, lang, quiet, verbose)
+        return run.exit_code
+    with redirect_stdout(sys.stderr):
+        tell(run, format_, outputs, lang, quiet, verbose)
+    if launching.starts(run.exit_code, run.gate):
+        launching.start(launch)
     return run.exit_code
+
+
+def _launch(line: Sequence[str], execute: bool, snapshot: str | None, plan: bool) -> launching.Command | None:
+    """Raises SessionError for what does not go together."""
+    if execute and (not line or snapshot or plan):
+        raise SessionError(
+            "--exec starts a command on this machine: preflight --exec -- COMMAND..., without --snapshot"
+        )
+    return launching.command_of(line)

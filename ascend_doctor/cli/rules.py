@@ -43,6 +43,7 @@ def lint(rules: Sequence[Path], rules_pack: Path | None) -> int:
     """
     from dataclasses import replace
 
+    from ascend_doctor.engine import lint_codes, lint_signatures
     from ascend_doctor.engine.lint import lint as linted
     from ascend_doctor.engine.waivers import load_waivers
 
@@ -52,6 +53,8 @@ def lint(rules: Sequence[Path], rules_pack: Path | None) -> int:
         load_waivers(book.waivers)
         looked_at = replace(book, rules=book.rules[1:]) if rules else book
         complaints = list(linted(own, looked_at, bilingual=not rules))
+        complaints += lint_signatures.lint(book.rules, looked_at.rules, bilingual=not rules)
+        complaints += lint_codes.lint(looked_at.rules, bilingual=not rules)
     for complaint in complaints:
         click.echo(complaint)
     click.echo(f"{len(own)} checks, {len(complaints)} complaints", err=True)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ascend_doctor.cli.options import DEEP, HOST_ROOT
+from ascend_doctor.cli.options import EXTENT, HOST_ROOT
 from ascend_doctor.paths import data_folder
 
 if TYPE_CHECKING:
     from ascend_doctor.engine.checks import Check
     from ascend_doctor.engine.rulebook import Rulebook
-    from ascend_doctor.host import Host
+    from ascend_doctor.host import Extent, Host
     from ascend_doctor.knowledge.profile import Profile
 
 BAD_INPUT, OUR_FAULT = 2, 4
@@ -38,16 +38,17 @@ class BrokenRules(SessionError):
 def chosen_host(snapshot: str | None, python: str | None, timeout: float, book: Rulebook) -> Host:
     """The snapshot that was named, the host at ``--host-root``, or this machine. Raises SessionError."""
     meta = click.get_current_context().meta
-    root, deep = meta.get(HOST_ROOT), bool(meta.get(DEEP))
+    root = meta.get(HOST_ROOT)
     if root is not None:
-        return _rooted_host(root, snapshot, python, timeout, deep)
+        return _rooted_host(root, snapshot, python, timeout, _extent(meta))
     if snapshot is None:
         from ascend_doctor.host.live import KnownEnv, LiveHost
         from ascend_doctor.knowledge.environment import known_env
 
         with rule_errors(book):
             names, prefixes = known_env(book.rules)
-        return LiveHost(KnownEnv(frozenset(names), tuple(prefixes)), timeout=timeout, python=python, deep=deep)
+        known = KnownEnv(frozenset(names), tuple(prefixes))
+        return LiveHost(known, timeout=timeout, python=python, extent=_extent(meta))
     from ascend_doctor.host.members import SnapshotError
     from ascend_doctor.host.snapshot import open_snapshot
 
@@ -58,13 +59,22 @@ def chosen_host(snapshot: str | None, python: str | None, timeout: float, book: 
         raise SessionError(str(error)) from None
 
 
-def _rooted_host(root: Path, snapshot: str | None, python: str | None, timeout: float, deep: bool) -> Host:
+def _extent(meta: Mapping[str, Any]) -> Extent:
+    """What the options say, libraries by their whole paths."""
+    from ascend_doctor.host import Extent
+
+    given = meta.get(EXTENT, {})
+    libraries = tuple(os.path.abspath(path) for path in given.get("libraries", ()))
+    return Extent(bool(given.get("deep")), bool(given.get("imports")), libraries)
+
+
+def _rooted_host(root: Path, snapshot: str | None, python: str | None, timeout: float, extent: Extent) -> Host:
     from ascend_doctor.host.rooted import RootedHost, RootError
 
     if snapshot is not None:
         raise SessionError("--host-root and --snapshot are two hosts; give one of them")
     try:
-        return RootedHost(root, timeout=timeout, python=python, deep=deep)
+        return RootedHost(root, timeout=timeout, python=python, extent=extent)
     except RootError as error:
         raise SessionError(str(error)) from None
 
@@ -99,19 +109,37 @@ def rule_errors(book: Rulebook) -> Iterator[None]:
         raise (BrokenRules if book.is_shipped(str(error)) else SessionError)(str(error)) from None
 
 
-def chosen_checks(book: Rulebook, only: Sequence[str] = (), skip: Sequence[str] = ()) -> tuple[Check, ...]:
-    """The checks of the rules that the globs leave. Raises SessionError where none is left or a file is broken."""
-    from ascend_doctor.engine.checks import keeps, load_checks
+def chosen_checks(
+    book: Rulebook, only: Sequence[str] = (), skip: Sequence[str] = (), requested: Sequence[str] = ()
+) -> tuple[Check, ...]:
+    """The checks of the rules that the globs leave. Raises SessionError where none is left or a file is broken.
 
+    ``requested``: globs of those that are asked only on request, and are asked now.
+    """
+    from ascend_doctor.engine.checks import keeps, listed_ids, load_checks
+
+    folders = (*book.checks, *book.requested) if requested else book.checks
+    wanted = (lambda name: keeps(name, only, skip)) if only or skip or requested else None
+    if requested:
+        apart = {name for names in listed_ids(book.requested).values() for name in names}
+        wanted = lambda name: keeps(name, only, skip) and (name not in apart or keeps(name, requested, ()))  # noqa: E731
     with rule_errors(book):
-        checks = load_checks(book.checks)
-    chosen = tuple(check for check in checks if keeps(check.id, only, skip))
+        chosen = load_checks(folders, wanted)
     if not chosen:
         from ascend_doctor.knowledge.reading import nearest
 
-        hint = nearest(only[0], [check.id for check in checks]) if only else ""
+        known = [name for names in listed_ids(folders).values() for name in names]
+        hint = nearest(only[0], known) if only else ""
         raise SessionError(f"no check is left by {' '.join(['--only', *only] if only else ['--skip', *skip])}{hint}")
     return chosen
+
+
+def requested_checks(book: Rulebook, only: Sequence[str]) -> tuple[Check, ...]:
+    """Of the checks that only a verb of their own asks. Raises SessionError."""
+    from ascend_doctor.engine.checks import keeps, load_checks
+
+    with rule_errors(book):
+        return load_checks((*book.checks, *book.requested), lambda name: keeps(name, only, ()))
 
 
 def chosen_profile(name: str | None, book: Rulebook) -> Profile:

@@ -11,7 +11,7 @@ from ascend_doctor.cli.session import SessionError
 from ascend_doctor.knowledge.reading import RuleError
 from ascend_doctor.knowledge.yaml_nodes import Place, composed
 
-LISTS = ("rules", "waivers", "only", "skip")
+LISTS = ("rules", "waivers", "only", "skip", "library")
 NEVER = ("config", "snapshot", "output", "format", "help")
 """What belongs to one call and not to a site."""
 ALL_VERBS = (

@@ -42,15 +42,15 @@ def command(
     from ascend_doctor.engine.run import Asked, preflight
     from ascend_doctor.engine.situation import WORKERS
     from ascend_doctor.engine.waivers import load_waivers
-    from ascend_doctor.report.versions import as_json, lines, read_tables, table
+    from ascend_doctor.report.versions import TABLES, as_json, lines, read_tables, table
     from ascend_doctor.report.words import words
 
     book = chosen_rules(rules, rules_pack, waivers)
-    with rule_errors(book):
-        known = read_tables(book.rules)
     if wanted is not None:
         from ascend_doctor.report.wanted import UnknownReleaseError, wanted_json, wanted_text
 
+        with rule_errors(book):
+            known = read_tables(book.rules)
         try:
             click.echo(
                 wanted_json(wanted, known) if format_ == "json" else wanted_text(wanted, known, words(lang)), nl=False
@@ -68,10 +68,11 @@ def command(
         waivers=load_waivers(book.waivers),
         with_facts=True,
         workers=1 if snapshot else WORKERS,
+        parts=TABLES,
     )
     with rule_errors(book):
         run = preflight(host, asked)
-    found = lines(run, known)
+    found = lines(run)
     run = replace(run, kind="versions", facts={"versions": as_json(found)})
     if format_ == "console" and not quiet:
         click.echo(table(found, words(lang), verbose))

@@ -227,4 +227,6 @@ def architecture(cann: Cann, python: TargetPython, pairs: Pairs) -> tuple[Pair, 
             judged = Judged("arch-unsupported", "error", ", ".join(ARCHITECTURES))
         elif arch.replace("arm64", "aarch64") != python.machine:
             judged = Judged("arch-other", "error", python.machine)
-    return (pair([built, machine], judged, pairs),)
+    version = root.version if isinstance(root.version, str) else "VERSION"
+    todo = (step(pairs, "cann", version=version),) if machine.version in ARCHITECTURES else ()
+    return (pair([built, machine], judged, pairs, todo),)

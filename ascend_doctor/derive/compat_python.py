@@ -219,13 +219,14 @@ def glibc_rows(
     if isinstance(python.packages, Missing):
         return python.packages
     library = Part("glibc", glibc.version, "", "glibc.version")
+    todo = (step(pairs, "glibc"),)
     torch_npu, plugin = package(python, "torch_npu"), package(python, "vllm_ascend")
     found = []
     if torch_npu:
-        found.append(pair([library, torch_npu], _glibc_of_torch(torch_npu_table, library, torch_npu), pairs))
+        found.append(pair([library, torch_npu], _glibc_of_torch(torch_npu_table, library, torch_npu), pairs, todo))
     if plugin:
         judged = _glibc_of_plugin(vllm_ascend_table, library, plugin, python.machine)
-        found.append(pair([library, plugin], judged, pairs, reads=("python.machine",)))
+        found.append(pair([library, plugin], judged, pairs, todo, reads=("python.machine",)))
     return tuple(found)
 
 

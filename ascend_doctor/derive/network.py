@@ -22,6 +22,7 @@ Env = Mapping[str, "str | Missing"]
 HCCL_NAMES = "HCCL_SOCKET_IFNAME"
 EXACT_NAMES = ("GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME")
 OWN_ADDRESS = "HCCL_IF_IP"
+OWN_ADDRESSES = (OWN_ADDRESS, "VLLM_HOST_IP")
 BASE_PORT = "HCCL_IF_BASE_PORT"
 HOST_RANGE = "HCCL_HOST_SOCKET_PORT_RANGE"
 VISIBLE = "ASCEND_RT_VISIBLE_DEVICES"
@@ -47,8 +48,9 @@ class NamedInterfaces:
 
 @dataclass(frozen=True)
 class OwnAddress:
-    """HCCL_IF_IP: whether it is an address, and one of this host."""
+    """A variable that names an address to listen on: whether it is one, and of this host."""
 
+    variable: str
     value: str
     is_address: bool
     is_own: bool | Missing
@@ -159,25 +161,34 @@ def exact_choice(value: str, names: Sequence[str]) -> tuple[list[str], list[str]
 
 @rows("network.own_address")
 def own_address(env: Env, interfaces: Interfaces) -> tuple[OwnAddress, ...] | Missing:
-    """One row where HCCL_IF_IP is set."""
+    """One row for each variable that is set."""
+    found = []
+    for variable in OWN_ADDRESSES:
+        value = _of(env, variable)
+        if isinstance(value, Missing):
+            if value.reason is not Reason.ABSENT:
+                return value
+        elif isinstance(interfaces.addresses, Missing):
+            return interfaces.addresses
+        else:
+            found.append(_own_address(variable, value, interfaces.addresses))
+    return tuple(found)
+
+
+def _own_address(variable: str, value: str, addresses: Sequence[str]) -> OwnAddress:
     from ipaddress import ip_address
 
-    value = _of(env, OWN_ADDRESS)
-    if isinstance(value, Missing):
-        return () if value.reason is Reason.ABSENT else value
-    if isinstance(interfaces.addresses, Missing):
-        return interfaces.addresses
     try:
         wanted = ip_address(value.strip().partition("%")[0])
     except ValueError:
         wanted = None
-    own = {ip_address(text) for text in interfaces.addresses if _is_address(text)}
+    own = {ip_address(text) for text in addresses if _is_address(text)}
     is_own: bool | Missing = wanted in own
-    if not is_own and len(own) < len(interfaces.addresses):
+    if not is_own and len(own) < len(addresses):
         is_own = Missing(Reason.FAILED, "one of them is no address", "interfaces.addresses")
     shown = sorted(str(address) for address in own if not address.is_loopback and not address.is_link_local)
-    reads = (f"env.{OWN_ADDRESS}", "interfaces.addresses")
-    return (OwnAddress(value, wanted is not None, is_own, ", ".join(shown) or "-", reads),)
+    reads = (f"env.{variable}", "interfaces.addresses")
+    return OwnAddress(variable, value, wanted is not None, is_own, ", ".join(shown) or "-", reads)
 
 
 def _is_address(text: str) -> bool:

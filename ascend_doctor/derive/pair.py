@@ -98,7 +98,10 @@ def _at_most(severity: str, sources: Sequence[Source]) -> str:
 
 
 def _told(report: Report) -> Mapping[str, str]:
-    return {language: f"{report.symptom.get(language, '')} {report.fix.get(language, '')}" for language in LANGUAGES}
+    return {
+        language: f"{report.symptom.get(language, '')} {report.fix.get(language, '')}".replace("。 ", "。")
+        for language in LANGUAGES
+    }
 
 
 def told(report: Report, part: Sequence[Part], pairs: Pairs) -> Pair:

@@ -7,24 +7,14 @@ from collections.abc import Mapping
 
 from ascend_doctor.derive import rows
 from ascend_doctor.facts.python import DESCRIBED, Package, TargetPython, normal
-from ascend_doctor.host import Missing, Reason, keyed
-from ascend_doctor.knowledge.packages import Demand, Packages
-from ascend_doctor.knowledge.reading import Source
+from ascend_doctor.host import Missing, keyed
+from ascend_doctor.knowledge.packages import Packages
 from ascend_doctor.records import dataclass
-
-CORE_METADATA = Source(
-    "Python packaging: core metadata, Requires-Dist",
-    "https://packaging.python.org/en/latest/specifications/core-metadata/",
-    "vendor-doc",
-)
 
 
 @dataclass(frozen=True)
 class Requirement:
-    """What one package wants of another that is installed. ``severity``: none where it has it.
-
-    ``known``: the rules tell why it matters.
-    """
+    """What one package wants of another that is installed. ``severity``: none where it has it."""
 
     package: str
     version: str
@@ -32,25 +22,7 @@ class Requirement:
     wanted: str
     found: str
     severity: str
-    known: bool
-    why: Mapping[str, str]
     install: str
-    sources: tuple[Source, ...]
-    reads: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Clash:
-    """Two packages that own one folder; ``both``: whether both are there."""
-
-    keep: str
-    other: str
-    keep_version: str | Missing
-    other_version: str | Missing
-    both: bool
-    severity: str
-    why: Mapping[str, str]
-    sources: tuple[Source, ...]
     reads: tuple[str, ...]
 
 
@@ -88,8 +60,7 @@ def _requirement(
     installed = None if isinstance(python.packages, Missing) else python.packages.get(name)
     if name not in DESCRIBED or installed is None or isinstance(installed.version, Missing):
         return None
-    rule = packages.demand(package.name, name)
-    if rule and rule.severity == "none":
+    if packages.is_judged_elsewhere(package.name, name):
         return None
 
     from packaging.requirements import InvalidRequirement
@@ -104,7 +75,7 @@ def _requirement(
         return None
     try:
         fits = wanted.specifier.contains(installed.version, prereleases=True)
-        severity = "none" if fits else _severity(rule, str(wanted.specifier), Version(installed.version))
+        severity = "none" if fits else _severity(str(wanted.specifier), Version(installed.version))
     except InvalidVersion:
         return None
     return Requirement(
@@ -114,10 +85,7 @@ def _requirement(
         str(wanted.specifier) or "any",
         installed.version,
         severity,
-        rule is not None,
-        rule.why if rule else {},
         f"{wanted.name}{wanted.specifier}",
-        (rule.source if rule else CORE_METADATA,),
         (keyed("python.packages", package.name) + ".requires", keyed("python.packages", name)),
     )
 
@@ -148,13 +116,11 @@ def _applies(wanted: object, python: TargetPython) -> bool:
         return False
 
 
-def _severity(rule: Demand | None, specifier: str, found: object) -> str:
-    """As the rules say; else info where the version is of the same major.minor as one that is named."""
+def _severity(specifier: str, found: object) -> str:
+    """Info where the version is of the same major.minor as one that is named, else warning."""
     from packaging.specifiers import SpecifierSet
     from packaging.version import InvalidVersion, Version
 
-    if rule:
-        return rule.severity
     for wanted in SpecifierSet(specifier):
         try:
             named = Version(wanted.version.removesuffix(".*"))
@@ -163,34 +129,6 @@ def _severity(rule: Demand | None, specifier: str, found: object) -> str:
         if wanted.operator != "!=" and named.release[:2] == getattr(found, "release", ())[:2]:
             return "info"
     return "warning"
-
-
-@rows("python.clashes")
-def clashes(python: TargetPython, packages: Packages) -> tuple[Clash, ...] | Missing:
-    """One row for each pair of the rules of which one is installed."""
-    if isinstance(python.packages, Missing):
-        return python.packages
-    found = []
-    for rule in packages.clashes:
-        keep, other = python.packages.get(rule.keep), python.packages.get(rule.other)
-        if keep is None and other is None:
-            continue
-        absent = Missing(Reason.ABSENT, "not installed")
-        there = [name for name, package in ((rule.keep, keep), (rule.other, other)) if package]
-        found.append(
-            Clash(
-                rule.keep,
-                rule.other,
-                keep.version if keep else absent,
-                other.version if other else absent,
-                keep is not None and other is not None,
-                rule.severity,
-                rule.why,
-                (rule.source,),
-                tuple(keyed("python.packages", name) for name in there),
-            )
-        )
-    return tuple(found)
 
 
 @rows("python.stubs")

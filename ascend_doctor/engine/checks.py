@@ -9,7 +9,7 @@ import fnmatch
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Union
+from typing import Callable, Union
 
 from ascend_doctor.derive import row_set
 from ascend_doctor.engine.comparisons import ExpressionError
@@ -34,6 +34,7 @@ _ENTRY_KEYS = ("if", "severity", "found", "expected", "why", "remedy", "sources"
 _STEP_KEYS = ("text", "command", "needs_root", "effect", "undo")
 _SOURCE_KEYS = ("title", "url", "confidence")
 _ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\.[a-z0-9]+(?:-[a-z0-9]+)*")
+_LOOKS_LIKE_AN_ID = re.compile(r"""\bid["']?[ \t]*:[ \t]*["']?([^\s"',}]+)""")
 _LOOP = re.compile(r"([a-z_][a-z0-9_]*)\s+in\s+(.+)", re.DOTALL)
 
 
@@ -103,24 +104,46 @@ class Check:
     row_sets: frozenset[str]
 
 
-def load_checks(folders: Iterable[Path]) -> tuple[Check, ...]:
-    """All checks of the folders' *.yaml files, in order. Raises RuleError for the first thing that is wrong."""
+def load_checks(folders: Iterable[Path], wanted: Callable[[str], bool] | None = None) -> tuple[Check, ...]:
+    """The checks of the folders' *.yaml files, in order. Raises RuleError for the first thing that is wrong.
+
+    ``wanted``: only those with such ids, and only their files are parsed: a run of a few checks costs little.
+    """
+    listed = listed_ids(folders)
     checks: dict[str, Check] = {}
-    for folder in folders:
-        for file in sorted(folder.glob("*.yaml")):
-            root = composed(file)
-            for place in root.items() if root else ():
-                check = _Reader(place).check()
-                if check.id in checks:
-                    first = checks[check.id].place
-                    raise place.error(f"{check.id} is there already: {first.file}:{first.line}")
-                checks[check.id] = check
+    for file, names in listed.items():
+        if wanted is not None and names and not any(wanted(name) or not _ID.fullmatch(name) for name in names):
+            continue
+        root = composed(file)
+        for place in root.items() if root else ():
+            named = place.scalars().get("id")
+            if wanted is not None and named and not wanted(str(named.node.value)):
+                continue
+            check = _Reader(place).check()
+            if check.id in checks:
+                first = checks[check.id].place
+                raise place.error(f"{check.id} is there already: {first.file}:{first.line}")
+            checks[check.id] = check
+    known = {*checks, *(name for names in listed.values() for name in names)}
     for check in checks.values():
         for name in check.explained_by:
-            if name not in checks:
-                raise check.place.error(f"{check.id}: explained_by names no check: {name}{nearest(name, checks)}")
+            if name not in known:
+                raise check.place.error(f"{check.id}: explained_by names no check: {name}{nearest(name, known)}")
     _refuse_cycles(checks)
     return tuple(checks.values())
+
+
+def listed_ids(folders: Iterable[Path]) -> dict[Path, tuple[str, ...]]:
+    """File -> the ids of its checks, found by their look and not parsed: none is left out, a text may add some."""
+    files = [file for folder in folders for file in sorted(folder.glob("*.yaml"))]
+    return {file: _ids_in(file) for file in files}
+
+
+def _ids_in(file: Path) -> tuple[str, ...]:
+    try:
+        return tuple(_LOOKS_LIKE_AN_ID.findall(file.read_text(encoding="utf-8", errors="replace")))
+    except OSError:
+        return ()
 
 
 def keeps(name: str, only: Sequence[str], skip: Sequence[str]) -> bool:
@@ -137,7 +160,8 @@ def _refuse_cycles(checks: Mapping[str, Check]) -> None:
             raise checks[name].place.error(f"explained_by turns in a circle: {' -> '.join((*path, name))}")
         if name not in done:
             for cause in checks[name].explained_by:
-                walk(cause, (*path, name))
+                if cause in checks:
+                    walk(cause, (*path, name))
             done.add(name)
 
     for name in checks:

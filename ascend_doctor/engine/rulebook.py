@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ascend_doctor.knowledge.reading import RuleError
-from ascend_doctor.paths import data_folder
+from ascend_doctor.paths import data_folder, yaml_files
 from ascend_doctor.records import dataclass
 
-ADDED = ("checks", "limits.yaml", "waivers.yaml", "compat", "environment", "hardware", "profiles")
+ADDED = ("checks", "limits.yaml", "waivers.yaml", "compat", "environment", "hardware", "models", "profiles")
 """What a user's folder of rules may hold, besides anything else that rules/ holds."""
 
 
@@ -23,6 +23,11 @@ class Rulebook:
     waivers: tuple[Path, ...] = ()
     pack: Path | None = None
 
+    @property
+    def requested(self) -> tuple[Path, ...]:
+        """Folders of checks that only a verb of their own asks: ``memory``, ``numa``."""
+        return tuple(folder / "on-request" for folder in self.checks)
+
     def is_shipped(self, message: str) -> bool:
         """Whether a complaint is about a file of ours."""
         ours = (self.checks[0], self.rules[0]) if self.pack is None else ()
@@ -32,9 +37,10 @@ class Rulebook:
         """``sha256:...`` of every rule file with its name: the same rules, the same print."""
         digest = hashlib.sha256()
         for folder in (*self.checks, *self.rules):
-            for file in sorted(folder.rglob("*.yaml")):
-                digest.update(f"{file.relative_to(folder)}\0".encode())
-                digest.update(file.read_bytes())
+            for name in yaml_files(folder):
+                digest.update(f"{name}\0".encode())
+                with open(f"{folder}/{name}", "rb") as file:
+                    digest.update(file.read())
         return f"sha256:{digest.hexdigest()}"
 
 

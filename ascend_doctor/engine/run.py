@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ascend_doctor import __version__
 from ascend_doctor.engine import gate as gates
@@ -22,6 +22,9 @@ from ascend_doctor.host import Collected, Host, Missing
 from ascend_doctor.host.collection_log import CollectionLog, Question
 from ascend_doctor.knowledge.profile import Profile
 from ascend_doctor.records import dataclass
+
+if TYPE_CHECKING:
+    from ascend_doctor.engine.log_report import LogReport
 
 SCHEMA = "ascend-doctor/report/1"
 BROKEN = 4
@@ -45,8 +48,11 @@ class Run:
     rules: str
     facts: Mapping[str, Any] | None = None
     rows: Mapping[str, object] = field(default_factory=dict)
+    parts: Mapping[str, object] = field(default_factory=dict)
     answer: Mapping[str, Any] | None = None
     """What a verb answers beside findings, by its own name in the document: ``memory``, ``numa``."""
+    logs: LogReport | None = None
+    """Of a run over logs: what reports tell beside findings; ``answer`` has it for the document."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,8 @@ class Asked:
     given: tuple[Collected[Any], ...] = ()
     rows: tuple[str, ...] = ()
     """Row sets that the verb shows as they are."""
+    parts: tuple[str, ...] = ()
+    """Parts of the rules that the verb shows, as the rows were made from them."""
 
 
 def preflight(host: Host, asked: Asked) -> Run:
@@ -95,6 +103,7 @@ def preflight(host: Host, asked: Asked) -> Run:
         rules=asked.rulebook.fingerprint(),
         facts=facts_as_json({area: situation.facts(area) for area in areas}) if asked.with_facts else None,
         rows={name: situation.rows(name) for name in asked.rows},
+        parts={name: situation.need(name) for name in asked.parts},
     )
 
 

@@ -85,7 +85,7 @@ class Situation:
             found = row_set(name)
             if found is None:
                 raise LookupError(name)
-            needs = [self._need(need) for need in found.needs]
+            needs = [self.need(need) for need in found.needs]
             whole = next((n for n in needs if isinstance(n, Missing)), None)
             self._rows[name] = whole or self._guarded(f"derive/{name}", name, lambda: found.function(*needs))
         return self._rows[name]
@@ -117,7 +117,8 @@ class Situation:
             path = path[:end]
         return collected.provenance[path]
 
-    def _need(self, name: str) -> object:
+    def need(self, name: str) -> object:
+        """An area's facts, collected where they are not yet, or a part of the rules, read once. Raises RuleError."""
         if name in AREAS:
             self.collect([name])
             return self.facts(name)

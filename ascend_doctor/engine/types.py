@@ -70,6 +70,7 @@ def rows_type(rows: RowSet) -> Type:
     return _type_of(ast.parse(function.__annotations__["return"], mode="eval").body, function.__globals__)
 
 
+@cache
 def fields_of(owner: Type) -> tuple[str, ...]:
     """The names that may follow a dot; empty where the type has none or does not tell."""
     if isinstance(owner, type) and dataclasses.is_dataclass(owner):

@@ -21,6 +21,7 @@ NAMES = (
     "ASCEND_TOOLKIT_HOME",
     "ASCEND_VISIBLE_DEVICES",
     "ATB_HOME_PATH",
+    "HCCL_BUFFSIZE",
     "HCCL_RDMA_PCIE_DIRECT_POST_NOSTRICT",
     "GLOO_SOCKET_IFNAME",
     "HCCL_HOST_SOCKET_PORT_RANGE",
@@ -31,6 +32,7 @@ NAMES = (
     "LD_PRELOAD",
     "PYTHONPATH",
     "TP_SOCKET_IFNAME",
+    "VLLM_HOST_IP",
 )
 """Those that checks and rows name, so that one that is not set is known to be absent. All are in rules/environment."""
 

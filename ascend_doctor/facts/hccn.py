@@ -146,7 +146,7 @@ def collect(host: Host) -> Collected[Hccn]:
     area = Area("hccn")
     wanted: Parsed[dict[int, Setting]] = parsed(host.read(CONF), settings)
     conf = area.take("conf", wanted)
-    if not host.deep:
+    if not host.extent.deep:
         return area.of(Hccn(conf=conf, asked=False, ports=NOT_ASKED))
     names = host.list("/dev")
     if isinstance(names.value, Missing):

@@ -140,7 +140,7 @@ def _measured(host: Host) -> object:
             site=() if isinstance(there.site, Missing) else there.site,
             cann=isinstance(host.env(HOME).value, str) or "Ascend" in _text(library_path),
             custom=_custom_folders(host),
-            libraries=tuple(getattr(host, "libraries", ())),
+            libraries=host.extent.libraries,
             root=str(getattr(host, "root", "/")),
         )
     )

@@ -213,7 +213,7 @@ def processes(text: str, npu_id: int) -> tuple[ProcessMemory, ...] | Missing:
 def collect(host: Host) -> Collected[NpuDetails]:
     """Starts nothing but ``npu-smi info``, unless in depth: then five times for each card."""
     area = Area("npu_details")
-    if not host.deep:
+    if not host.extent.deep:
         return area.of(NpuDetails(False, NOT_ASKED, NOT_ASKED, NOT_ASKED, NOT_ASKED, NOT_ASKED))
     chips = _chips(host)
     if isinstance(chips, Missing):

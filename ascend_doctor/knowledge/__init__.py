@@ -2,14 +2,17 @@
 
 PARTS = (
     "cann_needs",
+    "cards",
     "chips",
     "compatibility",
     "environment",
     "faults",
     "hardware",
+    "import_errors",
     "kernel_signatures",
     "limits",
     "loading",
+    "models",
     "os_support",
     "packages",
     "profile",

@@ -19,6 +19,8 @@ class Family:
     names: tuple[str, ...]
     starts: tuple[str, ...]
     pci: str
+    lacks: tuple[str, ...] = ()
+    """Types of numbers that it does not compute with."""
 
     def is_named(self, name: str) -> bool:
         plain = name[len("Ascend") :] if name.startswith("Ascend") else name
@@ -52,6 +54,7 @@ def load(folders: Sequence[Path]) -> Chips:
             rules.named(entry, where)
             kernels, names, starts = (texts(entry, key, where) for key in ("kernels", "names", "starts"))
             family, package, pci = (text(entry, key, where) for key in ("family", "package", "pci"))
-            own.append(Family(family, kernels, package, names, starts, pci))
+            lacks = texts(entry, "lacks", where)
+            own.append(Family(family, kernels, package, names, starts, pci, lacks))
         found = own + found
     return Chips(tuple(found))

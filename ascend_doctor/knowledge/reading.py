@@ -39,13 +39,36 @@ def load_yaml(path: Path) -> Any:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return yaml.load(path.read_bytes(), Loader=loader)
+        return _values(loader(path.read_bytes()))
     except OSError as error:
         raise RuleError(f"{path}: cannot be read: {error.strerror}") from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError, TypeError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
         raise RuleError(f"{place}: no valid YAML: {getattr(error, 'problem', None) or error}") from None
+
+
+def _values(loader: Any) -> Any:
+    """Of the loader's only document. As its own constructor makes them, in two thirds of the time."""
+    made: dict[int, Any] = {}
+
+    def value(node: Any) -> Any:
+        if node.tag == "tag:yaml.org,2002:str":
+            return node.value
+        if id(node) not in made:
+            if node.tag == "tag:yaml.org,2002:map":
+                made[id(node)] = {value(key): value(item) for key, item in node.value}
+            elif node.tag == "tag:yaml.org,2002:seq":
+                made[id(node)] = [value(item) for item in node.value]
+            else:
+                made[id(node)] = loader.construct_object(node, deep=True)
+        return made[id(node)]
+
+    try:
+        root = loader.get_single_node()
+        return None if root is None else value(root)
+    finally:
+        loader.dispose()
 
 
 def source_of(entry: Mapping[str, Any], where: str) -> Source:

@@ -37,18 +37,28 @@ def print_run(run: Run, stream: TextIO, lang: str, quiet: bool = False, verbose:
     console = Console(file=stream, highlight=False, soft_wrap=False)
     if not stream.isatty():
         console = Console(file=stream, highlight=False, width=WIDTH, no_color=True, color_system=None)
-    _Printer(run, console, words(lang), verbose).all(quiet)
+    _printer(run, console, words(lang), verbose).all(quiet)
 
 
 def plain_text(run: Run, lang: str) -> str:
     """The same with everything shown, as plain text for a file."""
     stream = io.StringIO()
     console = Console(file=stream, highlight=False, width=WIDTH, color_system=None)
-    _Printer(run, console, words(lang), verbose=True).all(quiet=False)
+    _printer(run, console, words(lang), verbose=True).all(quiet=False)
     return stream.getvalue()
 
 
-class _Printer:
+def _printer(run: Run, console: Console, words: Words, verbose: bool) -> Printer:
+    if run.logs is None:
+        return Printer(run, console, words, verbose)
+    from ascend_doctor.report.logs_console import LogPrinter
+
+    return LogPrinter(run, console, words, verbose)
+
+
+class Printer:
+    """Prints a run; what is of one kind of run alone is in a class of its own."""
+
     def __init__(self, run: Run, console: Console, words: Words, verbose: bool) -> None:
         self.run, self.console, self.words, self.verbose = run, console, words, verbose
         self.language = words.language

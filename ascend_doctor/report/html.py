@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -14,7 +15,7 @@ from ascend_doctor.engine.findings import Finding
 from ascend_doctor.engine.run import Run, run_as_json
 from ascend_doctor.paths import data_folder
 from ascend_doctor.report.summary import by_missing, consequences, count_words, first_steps, gravity, headline
-from ascend_doctor.report.words import words
+from ascend_doctor.report.words import Words, words
 
 TEXT_LIMIT = 4000
 """Characters of one piece of evidence; longer ones show their head and tail."""
@@ -53,7 +54,21 @@ def page(run: Run, lang: str) -> str:
         script=script,
         policy=_policy(style, script),
         document=_embedded(run),
+        **(_of_logs(run, said) if run.logs is not None else {"logs": None}),
     )
+
+
+def _of_logs(run: Run, said: Words) -> dict[str, Any]:
+    from ascend_doctor.report import logs
+
+    assert run.logs is not None
+    return {
+        "logs": run.logs,
+        "told": logs,
+        "line": logs.time_line(run.logs, said),
+        "base": logs.base_of(run.logs),
+        "others": logs.others(run.logs),
+    }
 
 
 def anchor(finding: Finding) -> str:

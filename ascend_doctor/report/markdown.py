@@ -35,6 +35,10 @@ class _Page:
         for note in run.notes:
             yield ""
             yield f"> {plain(note.text[self.language])}"
+        if run.logs is not None:
+            from ascend_doctor.report.logs_markdown import lines
+
+            yield from lines(run.logs, words)
         yield from self._first()
         failed = [f for f in run.findings if f.verdict in ("fail", "waived") and not f.because]
         yield from self._table(failed)

@@ -23,9 +23,14 @@ class FirstStep:
 
 def headline(run: Run, words: Words) -> str:
     """One sentence: fit, not fit, or cannot say, and why in figures."""
+    if run.logs is not None:
+        from ascend_doctor.report.logs import log_headline
+
+        return log_headline(run.logs, words)
     if run.verdict == "undecided":
         unknown = [f for f in run.findings if f.verdict == "unknown" and (f.required or run.gate.strict)]
-        return f"{words['cannot_say']}: {unknown[0].title[words.language]}?" if unknown else words["cannot_say"]
+        begin = _verdict("cannot_say", run, words)
+        return f"{begin}: {unknown[0].title[words.language]}?" if unknown else begin
     counted = [
         words.count(name, run.counts[key])
         for key, name in (("error", "errors"), ("warning", "warnings"))
@@ -35,8 +40,13 @@ def headline(run: Run, words: Words) -> str:
         counted.append(words.count("unknowns", run.counts["unknown"]))
     if run.verdict == "fail" and not counted:
         counted.append(words.count("infos", run.counts["info"]))
-    verdict = words["fit"] if run.verdict == "pass" else words["not_fit"]
+    verdict = _verdict("fit" if run.verdict == "pass" else "not_fit", run, words)
     return f"{verdict}: {', '.join(counted)}" if counted else verdict
+
+
+def _verdict(name: str, run: Run, words: Words) -> str:
+    """What a verb calls it where it judges something else than a host."""
+    return str(words.table.get(f"{run.kind}_{name}", words[name]))
 
 
 def count_words(run: Run, words: Words) -> list[tuple[str, str]]:

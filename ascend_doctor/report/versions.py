@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ from rich.cells import cell_len
 from ascend_doctor.derive.nearest import Tables
 from ascend_doctor.derive.wants import Want, wants
 from ascend_doctor.engine.run import Run
-from ascend_doctor.knowledge import cann_needs, compatibility, torch_npu_table, vllm_ascend_table
 from ascend_doctor.knowledge.cann_needs import CannNeeds
 from ascend_doctor.knowledge.reading import Source
 from ascend_doctor.records import dataclass
@@ -22,6 +22,8 @@ PACKAGES = (
 )
 GRAVITY = ("error", "warning", "unknown", "info", "pass")
 NOTHING = "-"
+TABLES = ("torch_npu_table", "vllm_ascend_table", "compatibility", "cann_needs")
+"""Parts of the rules that a run has to bring along."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Known:
-    """The tables, read once."""
+    """The tables."""
 
     tables: Tables
     needs: CannNeeds
@@ -46,13 +48,18 @@ class Known:
 
 def read_tables(folders: Sequence[Path]) -> Known:
     """Raises RuleError."""
-    tables = Tables(torch_npu_table.load(folders), vllm_ascend_table.load(folders), compatibility.load(folders))
-    return Known(tables, cann_needs.load(folders))
+    return _known({name: import_module(f"ascend_doctor.knowledge.{name}").load(folders) for name in TABLES})
 
 
-def lines(run: Run, known: Known) -> tuple[Line, ...]:
-    """From a run with facts: each part that is there or that nobody could see."""
+def _known(parts: Mapping[str, Any]) -> Known:
+    *tables, needs = (parts[name] for name in TABLES)
+    return Known(Tables(*tables), needs)
+
+
+def lines(run: Run) -> tuple[Line, ...]:
+    """From a run with facts and TABLES: each part that is there or that nobody could see."""
     assert run.facts is not None
+    known = _known(run.parts)
     fits: dict[str, str] = {}
     for finding in run.findings:
         verdict = str(finding.severity) if finding.verdict == "fail" else finding.verdict

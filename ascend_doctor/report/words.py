@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from ascend_doctor.knowledge.reading import load_yaml
@@ -27,4 +28,11 @@ class Words:
 
 def words(language: str) -> Words:
     """The words of ``en`` or ``zh``."""
-    return Words(language, load_yaml(data_folder("reports") / "words.yaml")[language])
+    return Words(language, _tables()[language])
+
+
+@cache
+def _tables() -> Mapping[str, Mapping[str, Any]]:
+    """Language -> its words; the file is ours and does not change while we run."""
+    tables: Mapping[str, Mapping[str, Any]] = load_yaml(data_folder("reports") / "words.yaml")
+    return tables
