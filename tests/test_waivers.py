@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from ascend_doctor.engine.run import Asked, Run, preflight
 from ascend_doctor.engine.waivers import Waiver, load_waivers
 from ascend_doctor.knowledge.reading import RuleError
 from ascend_doctor.paths import data_folder
+from ascend_doctor.report.console import plain_text
+from ascend_doctor.report.html import page
+from ascend_doctor.report.markdown import as_text
 
 CHECKS = load_checks([data_folder("checks")])
 TODAY = date(2026, 11, 30)
@@ -33,6 +37,14 @@ def test_a_waiver_demotes_a_finding_and_keeps_it_listed() -> None:
     assert finding.verdict == "waived"
     assert finding.waiver is not None
     assert (finding.waiver.owner, finding.waiver.days_left) == ("platform team", 32)
+
+
+@pytest.mark.parametrize(
+    "tell", [lambda run: plain_text(run, "en"), lambda run: as_text(run, "en"), lambda run: page(run, "en")]
+)
+def test_every_report_says_who_waives_until_when_and_why(tell: Callable[[Run], str]) -> None:
+    told = " ".join(tell(run(waiver("thp.*"))).split())
+    assert "waived by platform team until 2027-01-01 (32 days left): known, ticket 12" in told
 
 
 def test_a_waived_finding_does_not_count() -> None:

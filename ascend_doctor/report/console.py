@@ -116,6 +116,8 @@ class Printer:
         for name, texts in (("found", finding.found), ("expected", finding.expected)):
             if texts is not None:
                 self._field(name, texts[self.language])
+        if finding.waiver is not None:
+            self._field("waived", self.words.waiver(finding.waiver))
         if self.verbose:
             if finding.why is not None:
                 self._field("why", finding.why[self.language])

@@ -81,6 +81,9 @@ class _Page:
             if texts:
                 yield ""
                 yield f"**{words[name]}**: {plain(texts[self.language])}"
+        if finding.waiver:
+            yield ""
+            yield f"**{words['waived']}**: {plain(words.waiver(finding.waiver))}"
         for step in finding.remedy:
             yield ""
             yield f"- {plain(step.text[self.language])}{self._marks(step)}"

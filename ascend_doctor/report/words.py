@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from ascend_doctor.engine.findings import WaiverUsed
 from ascend_doctor.knowledge.reading import load_yaml
 from ascend_doctor.paths import data_folder
 from ascend_doctor.records import dataclass
@@ -20,6 +21,11 @@ class Words:
 
     def __getitem__(self, name: str) -> str:
         return str(self.table[name])
+
+    def waiver(self, used: WaiverUsed) -> str:
+        """Who waives a finding, until when, and why."""
+        values = {"owner": used.owner, "expires": used.expires, "days": used.days_left, "reason": used.reason}
+        return self["waived_until"].format(**values)
 
     def count(self, name: str, n: int) -> str:
         """``3 errors``, in this language's form for that number."""
