@@ -99,8 +99,8 @@ class Analysis:
 
     @property
     def verdict(self) -> str:
-        """fault, clean, evidence-missing, or no-logs: nothing was read is not nothing is wrong."""
-        if not any(one.lines for one in self.coverage) and not self.answer.incidents:
+        """fault, clean, evidence-missing, or no-logs: no log that is known was read, which is not nothing is wrong."""
+        if not self.kinds - {"unknown"} and not self.answer.incidents:
             return "no-logs"
         if self.answer.verdict == "clean" and (self.interrupted or (self.named and self.unread)):
             return "evidence-missing"
