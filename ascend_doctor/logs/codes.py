@@ -20,7 +20,7 @@ _CODES = re.compile(
     r"|\bret\[(?P<ret>\d{1,2})\]"
     r"|HCCL function error: [^,]{1,80}, error code is (?P<hccl_torch>\d{1,2})\b"
     r"|Hccl[A-Za-z]{1,40}(?: fail)?, ?error(?: code is |:)(?P<hccl_api>\d{1,2})\b"
-    r"|\bret is (?P<dcmi>-8\d{3})\b"
+    r"|\bret(?:urn)?(?: is |[ _]?[Cc]ode[:=] ?)(?P<dcmi>-8\d{3})\b"
     r"|CQE status\[(?P<cqe>\d{1,3})\]|cqe error status\[(?P<cqe_too>\d{1,3})\]"
     r"|(?:[Ee]rror ?[Cc]ode|ErrCode|errorcode|resul ?t|\bret(?:urn)?|failed)(?: is |\W{1,3})(?P<acl>[1-5]\d{5})(?!\d)"
     r"|(?<![0-9A-Za-z])(?P<event>0x[48ABab][0-9A-Fa-f]{7})(?![0-9A-Fa-f])",

@@ -14,10 +14,10 @@ _NPU_ERROR = re.compile(
     r"\(PID:(-?\d{1,10}), Device:(-?\d{1,6}), RankID:(-?\d{1,8})\) ?"
 )
 _MANAGER_FIRST = re.compile(
-    r"(?:RecentErrMsg: )?(?:([A-Z]{1,2}[0-9A-Z][0-9]{4}): )?(?:\[PID: ?(\d{1,10})\] ?)?"
+    r"(?:RecentErrMsg: |CANN error: )?(?:([A-Z]{1,2}[0-9A-Z][0-9]{4}): ?)?(?:\[PID: ?(\d{1,10})\] ?)?"
     r"(\d{4}-\d\d-\d\d-\d\d:\d\d:\d\d\.\d{3}\.\d{3}) ?(?:([\w/]{1,120})\(([A-Z]{1,2}[0-9A-Z][0-9]{4})\): )?"
 )
-_MANAGER_BARE = re.compile(r"(?:Error ?code: )?([A-Z]{1,2}[0-9A-Z][0-9]{4}): (?=\S)")
+_MANAGER_BARE = re.compile(r"(?:Error ?code: |CANN error: )?([A-Z]{1,2}[0-9A-Z][0-9]{4}): (?=\S)")
 _STREAM = re.compile(r"DEVICE\[(\d{1,4})\] PID\[(\d{1,10})\]: ?")
 _GLOG = re.compile(
     r"\[?([IWEF])(\d{1,2})(\d\d) (\d\d:\d\d:\d\d\.\d{1,9}) +(?:(\d{1,10}) )?([\w./-]{1,120}:\d{1,6})\] ?"
