@@ -26,6 +26,7 @@ MODULE_LAYERS = {
 }
 _LAYER_OF_MODULE = {module: layer for layer, modules in MODULE_LAYERS.items() for module in modules}
 _CODE_ROLES = {"root": 0, "symptom": 1, "unknown": 2, "cascade": 3, "detail": 4, "harmless": 5}
+_FOLLOWS = ("cascade", "detail", "harmless")
 _ERRORS = ("ERROR", "CRITICAL", "FATAL")
 
 _STAMPED = re.compile(
@@ -73,17 +74,18 @@ class Namer:
 
     def events(self, record: Record) -> Iterator[Event]:
         """One event for each line that is known; an error of which no line is known is one event without a name."""
-        known = False
+        named: list[Event] = []
         head = record
         if record.rank is None and (rank := self._rank(record.place.file)) is not None:
             head = replace(record, rank=rank)
         for line in lines_of(head):
             event = self._named(line)
             if event:
-                known = True
+                named.append(event)
                 yield event
-        if not known and is_error(record):
-            yield from _unnamed(head)
+        if is_error(record) and (not named or (TRACEBACK in record.text and all(e.role in _FOLLOWS for e in named))):
+            known = {event.record.place.line for event in named}
+            yield from (event for event in _unnamed(head) if event.record.place.line not in known)
 
     def _rank(self, file: str) -> int | None:
         if file not in self._ranks:

@@ -33,6 +33,9 @@ _HANDED_ON = re.compile(
 )
 """How a framework or a higher layer hands on what a lower one met: the line of the lower one says more."""
 
+ENDINGS = ("process-crash", "worker-died")
+"""How processes end, which an exception before that explains."""
+
 _LAYER_RANK = {layer: rank for rank, layer in enumerate(LAYERS)}
 
 
@@ -135,8 +138,9 @@ def explains(context: Context, cause: int, effect: int) -> bool:
     said = bool(names & set(known_a.explains)) or bool({a.signature, known_a.cause} & set(known_b.explained_by) - {""})
     if not said and b.signature.startswith("code:"):
         said = b.signature[5:] in known_a.codes
-    if not said and is_exception(a) and b.role == "symptom" and b.layer == "communication":
-        said = context.process(cause) != context.process(effect) and before(context, cause, effect)
+    if not said and is_exception(a) and b.role == "symptom":
+        waited = b.layer == "communication" and context.process(cause) != context.process(effect)
+        said = (waited or known_b.cause in ENDINGS) and before(context, cause, effect)
     if not said:
         return False
     if a.at is not None and b.at is not None and a.at - b.at > HARDWARE_LATE:
