@@ -27,6 +27,8 @@ MODULE_LAYERS = {
 _LAYER_OF_MODULE = {module: layer for layer, modules in MODULE_LAYERS.items() for module in modules}
 _CODE_ROLES = {"root": 0, "symptom": 1, "unknown": 2, "cascade": 3, "detail": 4, "harmless": 5}
 _FOLLOWS = ("cascade", "detail", "harmless")
+_QUIET = ("WARNING", "INFO", "DEBUG")
+_CPP = re.compile(r"\.(?:cpp|cc|ts|h):\d|^$")
 _ERRORS = ("ERROR", "CRITICAL", "FATAL")
 
 _STAMPED = re.compile(
@@ -103,10 +105,13 @@ class Namer:
             coded = self._coded(line, codes) if wraps and codes else None
             if coded is not None and coded.role == "root" and ":" not in coded.signature.removeprefix("code:"):
                 return coded  # a number of the callers' own space says more than the line that hands it on
+            role, severity = signature.role, signature.severity
+            if role == "root" and signature.layer == "framework" and _only_warned(line):
+                role, severity = "detail", "warning"
             values = {name: value for name, value in match.groupdict().items() if value}
             for _, other in matches[1:]:
                 values = {**{name: value for name, value in other.groupdict().items() if value}, **values}
-            return self._event(line, signature.id, signature.role, signature.severity, signature.layer, codes, values)
+            return self._event(line, signature.id, role, severity, signature.layer, codes, values)
         return self._coded(line, codes) if codes else None
 
     def _coded(self, line: Record, codes: tuple[str, ...]) -> Event | None:
@@ -146,6 +151,11 @@ class Namer:
                 pid=line.pid if line.pid is not None else pid,
             )
         return Event(line, name, role, severity, layer, codes, {**extra, **values})
+
+
+def _only_warned(line: Record) -> bool:
+    """Whether a Python logger said it in passing; torch_npu prints errors of CANN as warnings of its C++ sources."""
+    return line.kind == "framework" and line.level in _QUIET and _CPP.search(line.source) is None
 
 
 def _role(entry: Any) -> str:

@@ -212,15 +212,16 @@ def _blackbox(line: Line, found: re.Match[str]) -> bool:
     return True
 
 
+_CRASHES = ("terminate called", "Fatal Python error", "Segmentation fault", "Killed", "Bus error")
+
+
 def level_of_text(line: Line) -> None:
     if line.level:
         return
     body = line.body
     if "Traceback (most recent call last)" in body or (EXCEPTION_LEVEL.match(body[:400]) and _EXCEPTION.match(body)):
         line.level = "WARNING" if body.split(":", 1)[0].endswith("Warning") else "ERROR"
-    elif _UNKNOWN_HEAD.match(body[:400]):
-        line.level = "ERROR"
-    elif body.startswith(("terminate called", "Fatal Python error", "Segmentation fault", "Killed", "Bus error")):
+    elif body.startswith(_CRASHES) or _UNKNOWN_HEAD.match(body[:400]):
         line.level = "ERROR"
 
 
