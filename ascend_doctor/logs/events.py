@@ -169,7 +169,7 @@ def _role(entry: Any) -> str:
 
 def is_error(record: Record) -> bool:
     """Whether its writer called it an error."""
-    return record.level in _ERRORS or TRACEBACK in record.text
+    return record.level in _ERRORS or (TRACEBACK in record.text and record.level not in _QUIET)
 
 
 def lines_of(record: Record) -> Iterator[Record]:
