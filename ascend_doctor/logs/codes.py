@@ -27,7 +27,7 @@ _FORMS = tuple(
         ("ret", "ret[", r"\bret\[(\d{1,2})\]"),
         ("hccl", "HCCL function error", r"HCCL function error: [^,]{1,80}, error code is (\d{1,2})\b"),
         ("hccl", "Hccl", r"Hccl[A-Za-z]{1,40}(?: fail)?, ?error(?: code is |:)(\d{1,2})\b"),
-        ("dcmi", "ret is -8", r"\bret is (-8\d{3})\b"),
+        ("dcmi", "-8", r"\bret(?:urn)?(?: is |[ _]?[Cc]ode[:=] ?)(-8\d{3})\b"),
         ("cqe", "CQE status", r"CQE status\[(\d{1,3})\]"),
         ("cqe", "cqe error", r"cqe error status\[(\d{1,3})\]"),
         ("event", "0x", r"0x(?<![0-9A-Za-z]..)[48ABab][0-9A-Fa-f]{7}(?![0-9A-Fa-f])"),

@@ -28,8 +28,8 @@ def kind_of(data: bytes, text: Callable[[bytes], str], last: bool = False) -> st
     kinds = Counter(line.kind for line in lines if line.headed and (line.level or line.kind != "framework"))
     if kinds:
         return max(kinds, key=lambda kind: (kinds[kind], kind))
-    errors = ("Traceback", "Error", "error", "failed", ">>> ")
-    return "framework" if any(word in line.text for line in lines for word in errors) else "unknown"
+    words = ("Traceback", "Error", "error", "failed", ">>> ", "llama_", "ggml_")
+    return "framework" if any(word in line.text for line in lines for word in words) else "unknown"
 
 
 def span_of(data: bytes, text: Callable[[bytes], str], last: bool = False) -> tuple[datetime | None, datetime | None]:

@@ -213,7 +213,7 @@ class Records:
     def _given(self, block: Block) -> Iterator[Record]:
         """The record of a block that is complete, unless it is none that matters or one of a flood."""
         wanted = block.anchors - _MARKS
-        if not wanted and block.head.level != "ERROR":
+        if not wanted and (block.head.level != "ERROR" or not (block.texts or block.head.body.strip())):
             return
         times = block.times
         if block.head.kind not in ("plog", "slog"):
