@@ -1,6 +1,6 @@
 """Mixture of experts: each token through a few of many, and through one that all share.
 
-Scores are sqrt(softplus(router . token)). The best ``experts_per_token`` are taken, a bias counting for the choice only;
+Scores are sqrt(softplus(router . token)). The best ``experts_per_token`` are taken, a bias counts for the choice only;
 in the first layers a table says which, by the token alone. Their weights are the scores, brought to the sum
 ``routed_scale``.
 """
