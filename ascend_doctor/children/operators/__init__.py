@@ -1,0 +1,20 @@
+"""The operator probes: each runs one operator on the device and measures how far it is from what the CPU computes.
+
+They need torch alone, on an npu torch_npu too. Nothing is judged here: rules/smoke/operators.yaml has the gates.
+"""
+
+from __future__ import annotations
+
+from . import attention, caches, copies, fused, indexing, matmul, norms, rotary, sampling, sorting, streams, views
+from .measuring import Probe
+from .watching import watched
+
+BASIC = (copies, matmul, norms, rotary, sorting, indexing, attention, caches, views, sampling, streams)
+"""In this order: what all others stand on comes first."""
+
+
+def probes(kind: str) -> list[Probe]:
+    """Those for a kind of device, npu, cuda or cpu, in order; fused operators last, since one may end the context."""
+    found = [probe for module in BASIC for probe in module.probes()]
+    found += fused.probes() if kind == "npu" else []
+    return [(name, watched(function)) for name, function in found]
