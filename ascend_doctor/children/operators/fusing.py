@@ -16,7 +16,7 @@ Call = Callable[[Any, list[Any], dict[str, Any]], list[torch.Tensor]]
 
 @dataclass(frozen=True)
 class Case:
-    """``compared`` gets the results on the CPU and measures them; without ``called`` the first result of a plain call."""
+    """``compared`` gets the results on the CPU and measures them; without ``called``: the first one of a plain call."""
 
     arguments: Sequence[Any]
     compared: Callable[[list[torch.Tensor]], Measures]

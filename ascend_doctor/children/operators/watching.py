@@ -15,6 +15,8 @@ import warnings
 from collections.abc import Iterator
 from typing import Callable
 
+import torch
+
 from .measuring import Context, Measures
 
 FILE = "stderr.operators"
@@ -28,6 +30,9 @@ def watched(probe: Callable[[Context], Measures]) -> Callable[[Context], Measure
     """The probe, with ``fallback`` among its measures on an npu: the operators that ran on the CPU, or nothing."""
 
     def run(context: Context) -> Measures:
+        if context.kind == "cpu":
+            with _one_thread():
+                return probe(context)
         if context.kind != "npu":
             return probe(context)
         said: list[str] = []
@@ -41,6 +46,17 @@ def watched(probe: Callable[[Context], Measures]) -> Callable[[Context], Measure
 def fallbacks(text: str) -> list[str]:
     """The operators that fell back, each once, in order."""
     return list(dict.fromkeys(CAUTION.findall(text) + DISABLED.findall(text)))
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """Small sizes are done sooner by one thread than threads are woken, many times so on a busy host."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 @contextlib.contextmanager
