@@ -162,3 +162,35 @@ def cache_bytes(config: Config, batch: int, length: int, dtype: str) -> int:
 def table_bytes(config: Config, length: int) -> int:
     """The cosines and sines of both kinds of rotation, fp32."""
     return 2 * 2 * length * (config.rotary_dim // 2) * FP32
+
+
+def activation_bytes(config: Config, batch: int, sequence: int, length: int, dtype: str) -> int:
+    """The most that is held between the weights and the logits while ``sequence`` tokens go through together.
+
+    The residual streams, and the part that needs most beside them. ``length``: positions after these tokens, which
+    bounds the compressed entries. A bound from the shapes, one and a half to three times what is seen.
+    """
+    c, size, tokens = config, DTYPE_BYTES[dtype], batch * sequence
+    streams = tokens * c.streams * c.hidden
+    parts = [streams * 3 * FP32, _expert_bytes(c, tokens, size), tokens * c.vocabulary * size]
+    parts += [_attention_bytes(c, layer, batch, sequence, length, size) for layer in range(c.layers)]
+    return 2 * streams * size + tokens * c.hidden * (size + FP32) + max(parts)
+
+
+def _attention_bytes(c: Config, layer: int, batch: int, sequence: int, length: int, size: int) -> int:
+    queries = batch * min(sequence, QUERIES_AT_ONCE)
+    entries = length // c.ratios[layer] if c.ratios[layer] else 0
+    keys = min(c.window, length) + min(sequence, QUERIES_AT_ONCE) + entries
+    scores = queries * c.heads * keys * (size + 3 * FP32)
+    heads = queries * c.heads * c.head_dim * (2 * size + 2 * FP32)
+    index = entries * (queries * c.index_heads * 2 + batch * c.index_dim) * FP32 if c.kind(layer) == CSA else 0
+    lined_up = batch * (c.window + sequence + keys) * c.head_dim * size
+    compressed = 4 * batch * sequence * series_of(c.kind(layer)) * c.head_dim * FP32 if entries else 0
+    outputs = 2 * batch * sequence * c.heads * c.head_dim * size
+    return max(scores, index) + heads + lined_up + compressed + outputs
+
+
+def _expert_bytes(c: Config, tokens: int, size: int) -> int:
+    """Of all tokens' choices: their rows, what came of them, and, if all went to one expert, what is inside of it."""
+    rows = tokens * c.experts_per_token
+    return rows * (c.hidden * (3 * size + FP32) + 4 * c.expert_width * size)
