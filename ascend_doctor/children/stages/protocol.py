@@ -21,6 +21,7 @@ MOST = 20
 DEAD_CONTEXT = re.compile(r"\b507\d{3}\b")
 """Codes of the ACL after which nothing works on this device within this process: execution failed on the device."""
 AFTER_DEAD_CONTEXT = 70
+AGAIN, DEADLINE = "again", 60.0
 
 
 class Absent(Exception):
@@ -43,7 +44,7 @@ class Steps:
     """``done``: steps, as ``stage/step``, that an earlier child has gone through."""
 
     def __init__(self, descriptor: int, seconds: Mapping[str, float], done: Collection[str] = ()) -> None:
-        self._descriptor, self._seconds, self._done = descriptor, seconds, set(done)
+        self._descriptor, self._seconds, self._done = descriptor, dict(seconds), set(done)
         self._pid = os.getpid()
         self._stderr: TextIO | None = None
         with contextlib.suppress(OSError, ValueError):
@@ -57,6 +58,13 @@ class Steps:
 
     def is_done(self, stage: str, step: str) -> bool:
         return f"{stage}/{step}" in self._done
+
+    def again(self, stage: str, step: str) -> tuple[str, str]:
+        """Under which names a step runs whose result this process needs, whoever has gone through it before."""
+        if not self.is_done(stage, step):
+            return stage, step
+        self._seconds[AGAIN] = self._seconds.get(stage, DEADLINE)
+        return AGAIN, f"{stage}.{step}"
 
     def tell(self, **entry: object) -> None:
         """A line, whole; without a reader the process ends, as nobody waits for it any more."""
@@ -73,7 +81,7 @@ class Steps:
         """One step; True where it ended with its measures. ``Unprepared`` goes through, untold."""
         if self.is_done(stage, step):
             return True
-        seconds = self._seconds.get(stage, 60.0)
+        seconds = self._seconds.get(stage, DEADLINE)
         self.tell(stage=stage, step=step, event="begin", deadline=seconds)
         self._watch(seconds)
         begun = time.monotonic()
