@@ -12,9 +12,12 @@ from .watching import watched
 BASIC = (copies, matmul, norms, rotary, sorting, indexing, attention, caches, views, sampling, streams)
 """In this order: what all others stand on comes first."""
 
+NOT_ON = {"npu": ("int8.int32",), "cpu": ("copies.pinned",)}
+"""On an npu torch has no int8 product of its own, the fused one stands for it; the CPU has no device to pin for."""
+
 
 def probes(kind: str) -> list[Probe]:
     """Those for a kind of device, npu, cuda or cpu, in order; fused operators last, since one may end the context."""
-    found = [probe for module in BASIC for probe in module.probes()]
+    found = [probe for module in BASIC for probe in module.probes() if probe[0] not in NOT_ON.get(kind, ())]
     found += fused.probes() if kind == "npu" else []
     return [(name, watched(function)) for name, function in found]
