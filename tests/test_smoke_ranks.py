@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -197,10 +199,33 @@ def test_no_rank_outlives_a_launcher_that_is_killed(monkeypatch: pytest.MonkeyPa
     ended = child(PYTHON, "ranks.py", [json.dumps(plan)], SECONDS)
     assert not isinstance(ended, Missing)
     assert ended.signal == "SIGKILL"
-    for _ in range(100):
-        stat = Path(f"/proc/{pids.read_text()}/stat")
-        if not stat.exists() or " Z " in stat.read_text():
-            break
+    assert_gone(pids.read_text())
+
+
+@needs_torch
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGHUP, None)])
+def test_a_run_that_is_interrupted_or_whose_terminal_closes_leaves_no_rank(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sent: signal.Signals, code: int | None
+) -> None:
+    pids = tmp_path / "pids"
+    source = f"open({str(pids)!r}, 'w').write(f'{{os.getpid()}} {{os.getppid()}}')\ntime.sleep(600)"
+    spoilt(monkeypatch, tmp_path / "site", 1, source)
+    command = [sys.executable, "-m", "ascend_doctor", "smoke", "--device", "cpu", "--ranks", "2", "--python", PYTHON]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as verb:
+        for _ in range(1500):
+            if pids.exists() and len(pids.read_text().split()) == 2:
+                break
+            time.sleep(0.02)
+        verb.send_signal(sent)
+        verb.communicate(timeout=20)
+    assert code is None or verb.returncode == code
+    assert_gone(*pids.read_text().split())
+
+
+def assert_gone(*pids: str) -> None:
+    for _ in range(250):
+        states = [Path(f"/proc/{pid}/stat") for pid in pids]
+        if not any(stat.exists() and " Z " not in stat.read_text() for stat in states):
+            return
         time.sleep(0.02)
-    else:
-        pytest.fail("a rank is still there")
+    pytest.fail(f"still there: {pids}")
