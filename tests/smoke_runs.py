@@ -1,7 +1,7 @@
 """Smoke runs on the CPU with a fault put in from outside: nothing in the product knows of faults.
 
-A folder on PYTHONPATH holds a sitecustomize that waits until the child imports a module of the model, and then changes it.
-ASCEND_DOCTOR_TORCH_PLAIN_PYTHON names an interpreter with torch and without torch_npu; else the tests' own if it has torch.
+A folder on PYTHONPATH holds a sitecustomize that waits until the child imports a module of the model, then changes it.
+ASCEND_DOCTOR_TORCH_PLAIN_PYTHON names an interpreter with torch and without torch_npu; else our own, if it has torch.
 """
 
 from __future__ import annotations

@@ -84,8 +84,7 @@ def command(
     from ascend_doctor.cli.reports import tell
     from ascend_doctor.engine.gate import Gate
     from ascend_doctor.engine.run import Asked, preflight
-    from ascend_doctor.report.smoke import ROWS, answered, table
-    from ascend_doctor.report.words import words
+    from ascend_doctor.report.smoke import ROWS, answered
     from ascend_doctor.smoke.plan import Wishes
 
     click.get_current_context().meta.setdefault(EXTENT, {})["smoke"] = True
@@ -113,18 +112,19 @@ def command(
             ),
         )
     run = answered(run, "smoke")
-    if format_ == "console" and not quiet:
-        click.echo(table(run, words(lang)), nl=False)
     tell(run, format_, outputs, lang, quiet, verbose)
     return run.exit_code
 
 
+SINGLE = ("libraries", "import", "device", "operators", "layers", "forced", "free", "decode", "latency", "memory")
+"""The stages of one device; those of several are another run."""
+
+
 def _stages(chosen: Sequence[str], ranks: bool) -> list[str]:
-    """Either the stages of one device or those of several."""
+    """The checks that are asked."""
     if ranks:
         return ["smoke.ranks", *(name for name in chosen if name not in ("smoke.*", "loading.*"))]
-    single = ("libraries", "import", "device", "operators", "layers", "forced", "free", "decode", "latency", "memory")
-    return [*(f"smoke.{stage}" for stage in single), *(name for name in chosen if name != "smoke.*")]
+    return [*(f"smoke.{stage}" for stage in SINGLE), *(name for name in chosen if name != "smoke.*")]
 
 
 def planned_run(host: Host, wishes: Wishes, book: Rulebook) -> Planned:

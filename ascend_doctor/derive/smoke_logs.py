@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from typing import BinaryIO, cast
@@ -57,8 +58,13 @@ def cause(step: Step, book: LogBook) -> Cause | None:
     return Cause(incident.signature, title, line, tuple(code.remedy))
 
 
+OF_THE_INTERPRETER = re.compile(r"(?m)^(?:Fatal Python error: |Timeout \()")
+"""From here on stderr has where Python stood; that the process crashed or hung is known."""
+
+
 def _files(step: Step) -> Iterator[LogFile]:
-    texts = {**step.logs, **({"stderr": step.stderr} if step.stderr else {})}
+    printed = OF_THE_INTERPRETER.split(step.stderr, maxsplit=1)[0].strip()
+    texts = {**step.logs, **({"stderr": printed} if printed else {})}
     said = "\n".join(f"{error.type}: {error.text}" for error in step.errors)
     if said:
         texts["exception"] = said

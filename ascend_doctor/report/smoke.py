@@ -14,6 +14,7 @@ from ascend_doctor.engine.run import Run
 from ascend_doctor.host import Missing
 from ascend_doctor.records import dataclass
 from ascend_doctor.report.console import MARKS, printable
+from ascend_doctor.report.markdown import cell, plain
 from ascend_doctor.report.words import Words, words
 
 ROWS = "smoke_summary.runs"
@@ -109,7 +110,7 @@ def _rung(stage: StageSeen, summary: Summary, findings: Sequence[Finding]) -> Ru
     if not graded or not marks:
         return Rung(stage, "skip", "")
     mark, finding = min(graded, key=lambda pair: GRAVEST.index(pair[0]))
-    why = finding.reason or next((m.detail for m in finding.missing), "")
+    why = next((m.detail for m in finding.missing if m.detail), finding.reason or "")
     return Rung(stage, mark, why)
 
 
@@ -182,35 +183,53 @@ def _known(value: object) -> object:
     return None if isinstance(value, Missing) else value
 
 
-def table(run: Run, words: Words) -> str:
-    """For a terminal."""
-    return "".join(f"{line}\n" for summary in summaries(run) for line in lines(summary, run, words))
-
-
-def lines(summary: Summary, run: Run, words: Words) -> Iterator[str]:
-    yield printable(sentence(summary, words))
-    yield printable(f"  {needs(summary, words)}")
-    name = f" ({summary.name})" if summary.name else ""
-    yield printable(f"  {words['smoke_on'].format(device=summary.device + name, dtype=summary.dtype)}")
+def lines(summary: Summary, run: Run, words: Words) -> Iterator[tuple[str, str]]:
+    """For a terminal: each line and the mark that gives its colour, "" for none."""
+    yield printable(sentence(summary, words)), ""
+    yield printable(needs(summary, words)), "skip"
     if summary.refused:
-        yield printable(f"  {words['smoke_refused'].format(why=summary.refused)}")
-        yield ""
+        yield printable(words["smoke_refused"].format(why=summary.refused)), "unknown"
         return
+    name = f" ({summary.name})" if summary.name else ""
+    yield printable(words["smoke_on"].format(device=summary.device + name, dtype=summary.dtype)), "skip"
     rungs = ladder(summary, run.findings)
     width = max((cell_len(rung.stage.name[words.language]) for rung in rungs), default=0)
     for rung in rungs:
         title = rung.stage.name[words.language]
         pad = " " * (width - cell_len(title))
         time = f"{rung.stage.seconds:8.2f} s" if rung.stage.reached else " " * 10
-        why = f"  {rung.why}" if rung.mark in ("skip", "unknown") and rung.why else ""
-        yield printable(f"  {MARKS[rung.mark]} {rung.stage.number:>2} {title}{pad} {time}  {words[rung.mark]}{why}")
-    text = latency(summary, words)
-    if text:
-        yield printable(f"  {text}")
-    text = memory(summary, words)
-    if text:
-        yield printable(f"  {text}")
-    yield ""
+        why = f": {rung.why}" if rung.mark in ("skip", "unknown") and rung.why else ""
+        text = f"{MARKS[rung.mark]} {rung.stage.number:>2} {title}{pad} {time}  {words[rung.mark]}{why}"
+        yield printable(text), rung.mark
+    for text in (latency(summary, words), memory(summary, words)):
+        if text:
+            yield printable(text), ""
+
+
+def markdown(run: Run, words: Words) -> Iterator[str]:
+    """A table of the stages for each device."""
+    for summary in summaries(run):
+        yield ""
+        yield f"### {words['smoke_ladder']}: {plain(summary.device)}"
+        yield ""
+        yield plain(sentence(summary, words))
+        yield ""
+        yield plain(needs(summary, words))
+        yield ""
+        if summary.refused:
+            yield f"> {plain(words['smoke_refused'].format(why=summary.refused))}"
+            continue
+        yield f"| | {words['smoke_stage']} | s | |"
+        yield "|---|---|---|---|"
+        for rung in ladder(summary, run.findings):
+            why = f": {rung.why}" if rung.mark in ("skip", "unknown") and rung.why else ""
+            name = f"{rung.stage.number} {rung.stage.name[words.language]}"
+            time = f"{rung.stage.seconds:.2f}" if rung.stage.reached else ""
+            yield f"| {MARKS[rung.mark]} | {cell(name)} | {time} | {cell(words[rung.mark] + why)} |"
+        for text in (latency(summary, words), memory(summary, words)):
+            if text:
+                yield ""
+                yield plain(text)
 
 
 def latency(summary: Summary, words: Words) -> str:

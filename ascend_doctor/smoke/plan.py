@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,7 @@ def planned(host: Host, wishes: Wishes, folders: Sequence[Path]) -> Planned:
     stages = tuple(stage for stage in gates.stages if (stage.id == "ranks") == ranks)
     gib = sums.fp32_gib(size.config)
     seconds = {
-        stage.id: wishes.step_seconds or round(stage.seconds + stage.seconds_per_gib * gib, 1) for stage in stages
+        stage.id: wishes.step_seconds or float(ceil(stage.seconds + stage.seconds_per_gib * gib)) for stage in stages
     }
     return Planned(wishes, size, dtype, targets, stages, on_host, seconds)
 

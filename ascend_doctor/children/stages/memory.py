@@ -46,7 +46,7 @@ def budget(bench: Bench) -> Measures:
 
 
 def leak(bench: Bench) -> Measures:
-    """Bytes that an iteration adds, by a straight line through the last ones: of the device, on a CPU of the process."""
+    """Bytes that an iteration adds, by a line through the last ones: of the device, on a CPU of the process."""
     model, caches = bench.need("model", "forced"), bench.need("caches", "forced")
     tokens = bench.tokens.to(bench.device)
     held, reserved = [], []
