@@ -86,6 +86,12 @@ def npu_mhc_sinkhorn(x, *, eps=1e-6, num_iters=20, out_flag=0):
     return y, None, None
 
 
+def npu_mhc_post(x, h_res, h_out, h_post):
+    """As op-plugin's own test computes it (test_npu_mhc_post.py)."""
+    mixed = torch.sum(h_res.unsqueeze(-1) * x.float().unsqueeze(-2), dim=-3)
+    return (h_post.unsqueeze(-1) * h_out.float().unsqueeze(-2) + mixed).to(x.dtype)
+
+
 def npu_moe_gating_top_k(
     x, k, *, bias=None, k_group=1, group_count=1, group_select_mode=0, renorm=0, norm_type=0, out_flag=False,
     routed_scaling_factor=1.0, eps=1e-20,

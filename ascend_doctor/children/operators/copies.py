@@ -38,7 +38,7 @@ def pinned(context: Context) -> Measures:
 
 def _pattern(context: Context) -> torch.Tensor:
     """Numbers that differ from their neighbours in each byte."""
-    count = sized(context, 1 << 18, 1 << 26)
+    count = sized(context, 1 << 18, 1 << 24)
     return torch.arange(count, dtype=torch.int32) * 0x01030507
 
 

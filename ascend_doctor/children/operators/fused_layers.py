@@ -28,6 +28,7 @@ def fused() -> list[Fused]:
         Fused("scatter_update_", HALF, scatter_update),
         Fused("npu_transpose_batchmatmul", HALF, transpose_batchmatmul),
         Fused("npu_mhc_sinkhorn", ("",), mhc_sinkhorn),
+        Fused("npu_mhc_post", HALF, mhc_post),
     ]
 
 
@@ -152,3 +153,12 @@ def mhc_sinkhorn(_: torch.dtype) -> Case:
         golden = golden / (golden.sum(-1, keepdim=True) + EPSILON)
         golden = golden / (golden.sum(-2, keepdim=True) + EPSILON)
     return Case([x], near(golden), {"eps": EPSILON, "num_iters": 20, "out_flag": 0})
+
+
+def mhc_post(dtype: torch.dtype) -> Case:
+    """Four streams, mixed by the transposed matrix, and what the layer gave added to each by its weight."""
+    inputs = Inputs(31)
+    x, given = inputs.normal(1, 16, 4, 512, dtype=dtype), inputs.normal(1, 16, 512, dtype=dtype)
+    mixing, weights = inputs.normal(1, 16, 4, 4).softmax(-1), inputs.normal(1, 16, 4).sigmoid() * 2
+    golden = mixing.double().transpose(-1, -2) @ x.double() + weights.double()[..., None] * given.double()[..., None, :]
+    return Case([x, mixing, given, weights], near(golden))

@@ -20,7 +20,7 @@ def probes() -> list[Probe]:
 def gather(context: Context) -> Measures:
     """Rows of a table by token, and elements of each row by expert."""
     inputs = Inputs(8)
-    rows, width = sized(context, 300, 32768), sized(context, 65, 1024)
+    rows, width = sized(context, 300, 8192), sized(context, 65, 1024)
     table, tokens = inputs.normal(rows, width), inputs.whole(0, rows, 4, 33)
     chosen = inputs.whole(0, width, rows, 6)
     t, i, c = moved((table, tokens, chosen), context)
