@@ -52,13 +52,14 @@ class StageSeen:
 
 @dataclass(frozen=True)
 class Summary:
-    """One device. ``latency`` and ``memory`` are empty where that was not measured; milliseconds and bytes."""
+    """One device, or several together (``ranks``). ``latency`` and ``memory`` are empty where that was not measured; milliseconds and bytes."""
 
     device: str
     kind: str
     name: str
     dtype: str
     size: str
+    ranks: int
     refused: str
     config: Mapping[str, object]
     needed: NeededCards
@@ -101,6 +102,7 @@ def runs(
                 name=device.name,
                 dtype=device.dtype,
                 size=size,
+                ranks=0 if isinstance(plan, Missing) else plan.ranks,
                 refused=device.refused,
                 config=config,
                 needed=needed(card, npu, env, models, cards, limits),

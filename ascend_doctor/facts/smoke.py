@@ -125,15 +125,19 @@ def line(device: DeviceRun, step: Step) -> str:
     name = f"{step.stage}.{step.step}" if step.step else step.stage
     words = [f"{device.device} {name}: {step.outcome} {step.signal}".rstrip()]
     words[0] += f" in {step.seconds:.3g} s of {step.deadline:g} s"
-    measures = [
-        f"{key} {_short(value)}" for key, value in step.measures.items() if not isinstance(value, (list, tuple))
-    ]
+    said = str(step.measures.get("said", ""))
+    measures = [f"{key} {_short(value)}" for key, value in step.measures.items() if _in_a_line(key, value)]
     words += [", ".join(measures[:SHOWN])] if measures else []
     words += [f"{error.type}: {error.text.strip()} ({error.where})" for error in step.errors[:2]]
     words += [step.detail] if step.detail else []
     words += [f"process {step.pid}, state {step.state}"] if step.state else []
+    words += [said.strip()[-1500:]] if said.strip() else []
     words += [step.stderr.strip()[-1500:]] if step.outcome in ENDS and step.stderr.strip() else []
     return "; ".join(words)[:3000]
+
+
+def _in_a_line(key: str, value: object) -> bool:
+    return key != "said" and not isinstance(value, (list, tuple)) and value != ""
 
 
 def _short(value: object) -> str:

@@ -70,6 +70,8 @@ def answered(run: Run, kind: str) -> Run:
 
 def sentence(summary: Summary, words: Words) -> str:
     """``DeepSeek-V4 architecture smoke, reduced: ...``; never that the real model runs."""
+    if summary.ranks:
+        return words["smoke_ranks_sentence"].format(count=summary.ranks)
     config = summary.config
     ratios = config.get("ratios", ())
     return words["smoke_sentence"].format(
@@ -81,7 +83,9 @@ def sentence(summary: Summary, words: Words) -> str:
 
 
 def needs(summary: Summary, words: Words) -> str:
-    """How many such cards the real model needs."""
+    """How many such cards the real model needs; empty where no model was run."""
+    if summary.ranks:
+        return ""
     needed = summary.needed
     if isinstance(needed.cards, Missing) or isinstance(needed.weights_bytes, Missing):
         return words["smoke_needs_unknown"].format(model=needed.model)
@@ -92,6 +96,12 @@ def needs(summary: Summary, words: Words) -> str:
         weights=round(needed.weights_bytes / 1e9),
         share=f"{needed.fraction:g}",
     )
+
+
+def on(summary: Summary, name: str, words: Words) -> str:
+    """Where it ran, and against what it is compared."""
+    word = "smoke_ranks_on" if summary.ranks else "smoke_on"
+    return words[word].format(device=summary.device + name, dtype=summary.dtype)
 
 
 def ladder(summary: Summary, findings: Sequence[Finding]) -> list[Rung]:
@@ -186,12 +196,13 @@ def _known(value: object) -> object:
 def lines(summary: Summary, run: Run, words: Words) -> Iterator[tuple[str, str]]:
     """For a terminal: each line and the mark that gives its colour, "" for none."""
     yield printable(sentence(summary, words)), ""
-    yield printable(needs(summary, words)), "skip"
+    if needs(summary, words):
+        yield printable(needs(summary, words)), "skip"
     if summary.refused:
         yield printable(words["smoke_refused"].format(why=summary.refused)), "unknown"
         return
     name = f" ({summary.name})" if summary.name else ""
-    yield printable(words["smoke_on"].format(device=summary.device + name, dtype=summary.dtype)), "skip"
+    yield printable(on(summary, name, words)), "skip"
     rungs = ladder(summary, run.findings)
     width = max((cell_len(rung.stage.name[words.language]) for rung in rungs), default=0)
     for rung in rungs:
@@ -214,8 +225,9 @@ def markdown(run: Run, words: Words) -> Iterator[str]:
         yield ""
         yield plain(sentence(summary, words))
         yield ""
-        yield plain(needs(summary, words))
-        yield ""
+        if needs(summary, words):
+            yield plain(needs(summary, words))
+            yield ""
         if summary.refused:
             yield f"> {plain(words['smoke_refused'].format(why=summary.refused))}"
             continue
