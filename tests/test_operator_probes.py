@@ -70,6 +70,19 @@ def test_inputs_are_the_same_in_each_run() -> None:
     assert PROBES["matmul.bf16.k1008"](CPU) == PROBES["matmul.bf16.k1008"](CPU)
 
 
+def test_a_device_without_bf16_is_not_asked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "npu", SimpleNamespace(is_bf16_supported=lambda: False), raising=False)
+    names = [name for name, _ in probes("npu")]
+    assert "matmul.fp16.k1008" in names
+    assert [name for name in names if "bf16" in name] == []
+
+
+@pytest.mark.parametrize("kind", ["cpu", "cuda", "npu"])
+def test_each_probe_has_a_name_of_its_own(kind: str) -> None:
+    names = [name for name, _ in probes(kind)]
+    assert len(set(names)) == len(names)
+
+
 # Faults
 
 

@@ -5,6 +5,8 @@ They need torch alone, on an npu torch_npu too. Nothing is judged here: rules/sm
 
 from __future__ import annotations
 
+import torch
+
 from . import attention, caches, copies, fused, indexing, matmul, norms, rotary, sampling, sorting, streams, views
 from .measuring import Probe
 from .watching import watched
@@ -17,7 +19,16 @@ NOT_ON = {"npu": ("int8.int32",), "cpu": ("copies.pinned",)}
 
 
 def probes(kind: str) -> list[Probe]:
-    """Those for a kind of device, npu, cuda or cpu, in order; fused operators last, since one may end the context."""
+    """Those for a kind of device, npu, cuda or cpu, in order; fused operators last, since one may end the context.
+
+    Those of bf16 only where the device has it: Ascend 910 of the first generation and 310P do not.
+    """
     found = [probe for module in BASIC for probe in module.probes() if probe[0] not in NOT_ON.get(kind, ())]
     found += fused.probes() if kind == "npu" else []
-    return [(name, watched(function)) for name, function in found]
+    bf16 = has_bf16(kind)
+    return [(name, watched(function)) for name, function in found if bf16 or ".bf16" not in name]
+
+
+def has_bf16(kind: str) -> bool:
+    asked = getattr(getattr(torch, kind, None), "is_bf16_supported", None)
+    return True if asked is None else bool(asked())
