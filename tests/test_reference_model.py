@@ -32,6 +32,7 @@ from ascend_doctor.children.deepseek_v4.weights import (  # noqa: E402
 )
 
 pytestmark = pytest.mark.torch
+TORCH = tuple(int(number) for number in torch.__version__.split(".")[:2])
 
 PROMPT, STEPS, SEED = 300, 40, 7
 LENGTH = PROMPT + STEPS
@@ -217,6 +218,7 @@ class Live(TorchDispatchMode):  # type: ignore[misc]
         return made
 
 
+@pytest.mark.skipif(TORCH < (2, 3), reason="storages of older torch cannot be told apart")
 @pytest.mark.parametrize("dtype", ["fp32", "bf16"])
 @pytest.mark.parametrize(("start", "count"), [(0, 40), (0, PROMPT), (LENGTH - 1, 1)])
 def test_what_a_pass_holds_is_within_what_was_predicted(dtype: str, start: int, count: int) -> None:
@@ -267,6 +269,8 @@ def test_choices_may_be_replayed_in_other_pieces(weights: Any, golden: Any) -> N
 def test_narrow_numbers_stay_near_the_golden_run_where_choices_are_replayed(
     dtype: str, most: float, least_cosine: float
 ) -> None:
+    if dtype == "fp16" and TORCH < (2, 2):
+        pytest.skip("older torch multiplies no fp16 on the CPU")
     narrow, recording = seeded_weights(MIXED, SEED, dtype), Routing.recording()
     right = in_chunks(MIXED, widened(narrow), [LENGTH], recording)
     ours = in_chunks(MIXED, narrow, ONE_BY_ONE, Routing.replaying(recording.choices), dtype).float()
