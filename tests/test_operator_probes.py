@@ -83,6 +83,14 @@ def test_each_probe_has_a_name_of_its_own(kind: str) -> None:
     assert len(set(names)) == len(names)
 
 
+def test_a_type_that_torch_does_not_have_on_the_cpu_is_unsupported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch 2.1 says so of every product in fp16."""
+    text = "\"addmm_impl_cpu_\" not implemented for 'Half'"
+    monkeypatch.setattr(torch, "matmul", failing_with(text))
+    with pytest.raises(Unsupported, match="addmm_impl_cpu_"):
+        PROBES["matmul.fp16.k1008"](CPU)
+
+
 # Faults
 
 

@@ -17,12 +17,14 @@ from typing import Callable
 
 import torch
 
+from ..stages.protocol import Unsupported
 from .measuring import Context, Measures
 
 FILE = "stderr.operators"
 """In the working folder: what was written to descriptor 2 by a probe that did not come back is here."""
 CAUTION = re.compile(r"CAUTION: The operator '?([\w.:]+)[^\n]*?fall ?back to run on the CPU")
 DISABLED = re.compile(r"does not support operator '([\w.:]+)'[^\n]*fall back to CPU")
+NOT_ON_CPU = "not implemented for '"
 LIMIT = 1 << 20
 
 
@@ -31,7 +33,7 @@ def watched(probe: Callable[[Context], Measures]) -> Callable[[Context], Measure
 
     def run(context: Context) -> Measures:
         if context.kind == "cpu":
-            with _one_thread():
+            with _one_thread(), _as_the_cpu_can():
                 return probe(context)
         if context.kind != "npu":
             return probe(context)
@@ -46,6 +48,17 @@ def watched(probe: Callable[[Context], Measures]) -> Callable[[Context], Measure
 def fallbacks(text: str) -> list[str]:
     """The operators that fell back, each once, in order."""
     return list(dict.fromkeys(CAUTION.findall(text) + DISABLED.findall(text)))
+
+
+@contextlib.contextmanager
+def _as_the_cpu_can() -> Iterator[None]:
+    """An older torch has no product in fp16 on the CPU: there it is no fault."""
+    try:
+        yield
+    except RuntimeError as error:
+        if NOT_ON_CPU not in str(error):
+            raise
+        raise Unsupported(str(error).partition("\n")[0]) from error
 
 
 @contextlib.contextmanager
