@@ -156,6 +156,11 @@ def _not_run(stage: Stage, at: Iterable[tuple[int, Step]], path: str) -> Missing
     refused = next((step for step in steps if step.outcome == "refused"), None)
     if refused is not None:
         return Missing(Reason.NOT_COLLECTED, refused.detail, path)
+    unprepared = next((step for step in steps if step.outcome == "unprepared"), None)
+    if unprepared is not None:
+        return Missing(
+            Reason.UNSUPPORTED, f"not run: {unprepared.step} could not be made, as an earlier stage tells", path
+        )
     if all(step.outcome in ("absent", "unsupported") for step in steps):
         return Missing(Reason.UNSUPPORTED, steps[0].detail, path)
     return None

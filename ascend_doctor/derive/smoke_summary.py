@@ -52,7 +52,7 @@ class StageSeen:
 
 @dataclass(frozen=True)
 class Summary:
-    """One device, or several together (``ranks``). ``latency`` and ``memory`` are empty where that was not measured; milliseconds and bytes."""
+    """One device, or several together (``ranks``). ``latency`` (milliseconds) and ``memory`` (bytes) may be empty."""
 
     device: str
     kind: str

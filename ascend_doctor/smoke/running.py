@@ -145,6 +145,9 @@ class _Device:
                 if self._stuck:
                     why = "not run: a process hangs on this device and no signal ends it"
                 found.append({"stage": stage, "step": "", "outcome": "not_reached", "detail": why})
+            elif stage not in self._left and not any(_failed(s) for s in self._steps if s["stage"] == stage):
+                why = "not run to its end: the process ended before"
+                found.append({"stage": stage, "step": "", "outcome": "not_reached", "detail": why})
         return found
 
     def _after_exit(self) -> None:
@@ -171,8 +174,12 @@ class _Device:
         self._steps.append(step)
 
 
-PREPARING = ("weights", "wide", "placed", "golden", "model", "caches")
+PREPARING = ("tensor", "weights", "wide", "placed", "golden", "model", "caches")
 """Steps that make what the others of their stage need."""
+
+
+def _failed(step: Step) -> bool:
+    return step["outcome"] not in ("passed", "absent", "unsupported")
 
 
 def _measure(steps: list[Step], name: str) -> str:
