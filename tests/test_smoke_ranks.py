@@ -25,12 +25,12 @@ PYTHON = os.environ.get("ASCEND_DOCTOR_TORCH_PLAIN_PYTHON", "")
 if not PYTHON and importlib.util.find_spec("torch"):
     PYTHON = sys.executable
 needs_torch = pytest.mark.skipif(not PYTHON, reason="no interpreter with torch: see ASCEND_DOCTOR_TORCH_PLAIN_PYTHON")
-SECONDS = 30
+SECONDS = 90
 
 
-def lines(count: int, seconds: float = SECONDS) -> list[dict[str, Any]]:
+def lines(count: int, patience: float = SECONDS) -> list[dict[str, Any]]:
     """What the launcher of that many ranks tells, line by line."""
-    plan = {"kind": "cpu", "devices": ["cpu"] * count, "seconds": seconds}
+    plan = {"kind": "cpu", "devices": ["cpu"] * count, "seconds": SECONDS, "patience": patience}
     ended = child(PYTHON, "ranks.py", [json.dumps(plan)], 2 * SECONDS)
     assert not isinstance(ended, Missing)
     assert (ended.how, ended.code) == ("exit", 0), ended.stderr
@@ -99,7 +99,7 @@ def test_the_rank_at_fault_is_told_by_what_all_of_them_showed(
 def test_ranks_that_work_sum_and_gather_what_they_should(count: int) -> None:
     told = lines(count)
     found = measures(told)
-    assert list(found) == ["start", "connect", "all_reduce.fp32", "all_reduce.bf16", "all_gather.fp32", "end"]
+    assert list(found) == ["start", "connect", "all_reduce.fp32", "all_reduce.fp16", "all_gather.fp32", "end"]
     assert {step: (m.get("fault", ""), m.get("wrong_ranks", "")) for step, m in found.items()} == dict.fromkeys(
         found, ("", "")
     )
@@ -138,7 +138,7 @@ def test_a_rank_that_dies_is_named_with_its_signal_though_the_others_raise(
     told = lines(3)
     found = measures(told)["all_reduce.fp32"]
     assert (found["fault"], found["ended"], found["how"]) == ("ended", "2", "SIGSEGV")
-    assert "all_reduce.bf16" not in measures(told)
+    assert "all_reduce.fp16" not in measures(told)
     assert told[-2]["passed"] is False
 
 
@@ -146,9 +146,7 @@ def test_a_rank_that_dies_is_named_with_its_signal_though_the_others_raise(
 def test_a_rank_that_never_comes_is_named_with_where_it_stands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     source = "real_arange = torch.arange\ndef arange(*a, **n):\n    time.sleep(600)\ntorch.arange = arange\n"
     spoilt(monkeypatch, tmp_path, 1, source)
-    begun = time.monotonic()
-    found = measures(lines(2, seconds=8))["all_reduce.fp32"]
-    assert time.monotonic() - begun < 40
+    found = measures(lines(2, patience=3))["all_reduce.fp32"]
     assert (found["fault"], found["silent"], found["waiting"]) == ("silent", "1", "0")
     assert "sitecustomize.py" in found["places"]
     assert "(arange)" in found["places"]
@@ -157,7 +155,7 @@ def test_a_rank_that_never_comes_is_named_with_where_it_stands(monkeypatch: pyte
 @needs_torch
 def test_a_rank_that_hangs_among_others_that_wait_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     spoilt(monkeypatch, tmp_path, 0, SECOND_CALL.format("time.sleep(600)"))
-    found = measures(lines(3, seconds=8))["all_reduce.fp32"]
+    found = measures(lines(3, patience=3))["all_reduce.fp32"]
     assert (found["fault"], found["silent"], found["waiting"]) == ("silent", "0", "1, 2")
 
 
@@ -186,7 +184,7 @@ distributed.all_reduce, distributed.all_gather = all_reduce, all_gather
 """
     spoilt(monkeypatch, tmp_path, 1, source)
     found = measures(lines(3))
-    assert [found[step]["wrong_ranks"] for step in ("connect", "all_reduce.fp32", "all_reduce.bf16")] == ["1"] * 3
+    assert [found[step]["wrong_ranks"] for step in ("connect", "all_reduce.fp32", "all_reduce.fp16")] == ["1"] * 3
     assert found["all_gather.fp32"]["wrong_senders"] == "1"
 
 

@@ -21,7 +21,10 @@ from ..stages.protocol import Steps
 from .culprits import State, culprits
 
 STAGE = "ranks"
-STEPS = ("start", "connect", "all_reduce.fp32", "all_reduce.bf16", "all_gather.fp32")
+STEPS = ("start", "connect", "all_reduce.fp32", "all_reduce.fp16", "all_gather.fp32")
+"""fp16, as bf16 is not had by every chip, nor by gloo of an older torch."""
+OPENING = ("start", "connect")
+"""Imports and the first use of the links: they take much longer than what comes after."""
 GRACE = 1.0
 """Seconds, after the first rank fell, in which the others still show what they have to: that decides who was first."""
 DEATH_SECONDS = 2.0
@@ -32,15 +35,20 @@ MARGIN = 0.85
 
 
 def run(plan: Mapping[str, Any], command: Sequence[str], descriptor: int) -> None:
-    """``plan``: kind, devices, seconds (for each step), threads. A step that failed is the last one."""
+    """``plan``: kind, devices, ``seconds`` for each step, ``patience``: once all are connected, where it is less.
+
+    A step that failed is the last one.
+    """
     seconds = float(plan["seconds"])
+    patience = min(seconds, float(plan.get("patience", seconds)))
     steps = Steps(descriptor, {STAGE: seconds})
     ranks = Ranks(plan, command)
     passed = True
     try:
         for step in STEPS:
             measures: dict[str, object] = {}
-            ended = steps.run(STAGE, step, lambda: ranks.together(step, seconds * MARGIN, measures))  # noqa: B023
+            limit = MARGIN * (seconds if step in OPENING else patience)
+            ended = steps.run(STAGE, step, lambda: ranks.together(step, limit, measures))  # noqa: B023
             passed = ended and not measures["fault"]
             if not passed:
                 break

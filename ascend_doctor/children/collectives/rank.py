@@ -23,6 +23,8 @@ from ..stages.protocol import chain
 
 SMALL, LARGE = 1 << 16, 1 << 24
 """Elements: on the CPU, and on a device."""
+MOST_IN_FP16 = 2048
+"""Up to here it holds each whole number."""
 PARENT_DIES = 1
 """PR_SET_PDEATHSIG of prctl(2)."""
 
@@ -146,11 +148,11 @@ class Work:
         return SMALL if self._kind == "cpu" else LARGE
 
     def _dtype(self, word: str) -> Any:
-        return {"fp32": self._torch.float32, "bf16": self._torch.bfloat16}[word]
+        return {"fp32": self._torch.float32, "fp16": self._torch.float16}[word]
 
     def _numbers(self, index: Any, rank: int) -> Any:
-        """Up to 15, another row for each rank: 17 of them sum up to what bf16 still holds exactly."""
-        return (index * (2 * rank + 3) + rank) % 16
+        """Another row for each rank, so small that all together sum up to what fp16 holds exactly."""
+        return (index * (2 * rank + 3) + rank) % min(16, MOST_IN_FP16 // self._count)
 
     def _wait(self) -> None:
         if self._kind != "cpu":
