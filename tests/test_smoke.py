@@ -145,6 +145,20 @@ def test_an_interpreter_without_torch_is_told_at_the_import(tmp_path: Path) -> N
     assert done.returncode == 1
 
 
+def test_an_interpreter_that_is_not_there_is_no_all_clear(tmp_path: Path) -> None:
+    doctor = Command(tmp_path)
+    done = doctor("smoke", "--device", "cpu", "--size", "tiny", "--python", "/nowhere/python3", "--format", "json")
+    assert done.returncode == 3
+    assert json.loads(done.stdout)["smoke"] is None
+
+
+@pytest.mark.parametrize("verb", [["smoke"], ["preflight", "--smoke"]])
+def test_a_snapshot_without_a_run_is_refused(verb: list[str], tmp_path: Path) -> None:
+    done = Command(tmp_path)(*verb, "--snapshot", "example")
+    assert done.returncode == 2
+    assert "has no smoke run" in done.stderr
+
+
 def observation(**device: Any) -> dict[str, Any]:
     plan = {"size": "tiny", "seq": 16, "decode": 4, "stages": list(STAGES), "config": {"hidden": 64}}
     return {"plan": plan, "devices": [{"device": "npu:0", "dtype": "bf16", "steps": [], **device}]}

@@ -196,7 +196,7 @@ def test_an_end_names_the_step_and_what_is_left_is_skipped(
     text = (failed(collected)["smoke.forced"].found or {})["en"]
     assert all(word in text for word in words), text
     reasons = [f.reason for f in findings(collected) if f.check == "smoke.decode"]
-    assert "it needs stage forced, which failed" in str(reasons)
+    assert "it needs stage forced, which did not pass" in str(reasons)
 
 
 def test_a_hang_ends_at_its_deadline_and_says_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,7 +108,11 @@ def command(
     if launch is not None:
         host = launching.launched(host, launch, book)
         given = launching.given(host, launch, live=not snapshot)
-    if smoke and not snapshot:
+    if smoke and snapshot:
+        from ascend_doctor.cli.smoke import has_a_run
+
+        has_a_run(host, snapshot)
+    elif smoke:
         from ascend_doctor.cli.smoke import planned_run, run_of
         from ascend_doctor.smoke.plan import Wishes
 

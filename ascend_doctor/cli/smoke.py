@@ -93,7 +93,9 @@ def command(
     wishes = Wishes(device, size, each, force, layers, experts, dtype, seq, decode, seed, ranks or 0, step_timeout)
     given: tuple[Collected[Any], ...] = ()
     chosen: tuple[str, ...] = OF_NPUS
-    if not snapshot:
+    if snapshot:
+        has_a_run(host, snapshot)
+    else:
         planned = planned_run(host, wishes, book)
         if plan:
             click.echo(told_plan(planned, host, lang), nl=False)
@@ -127,6 +129,14 @@ def _stages(chosen: Sequence[str], ranks: bool) -> list[str]:
     return [*(f"smoke.{stage}" for stage in SINGLE), *(name for name in chosen if name != "smoke.*")]
 
 
+def has_a_run(host: Host, snapshot: str) -> None:
+    """Raises SessionError for a snapshot without one, where nothing could be said."""
+    if not host.extent.smoke:
+        raise SessionError(
+            f"{snapshot}: this snapshot has no smoke run; ascend-doctor smoke runs on the machine itself"
+        )
+
+
 def planned_run(host: Host, wishes: Wishes, book: Rulebook) -> Planned:
     """Raises SessionError for a call that makes no run."""
     from ascend_doctor.smoke.plan import SmokeError, planned
@@ -147,6 +157,6 @@ def run_of(host: Host, planned: Planned, quiet: bool) -> Collected[Any]:
 
 def told_plan(planned: Planned, host: Host, lang: str) -> str:
     """What would be started where, and the memory that it takes."""
-    from ascend_doctor.report.smoke_plan import lines
+    from ascend_doctor.cli.smoke_plan import lines
 
     return "".join(f"{line}\n" for line in lines(planned, host, lang))

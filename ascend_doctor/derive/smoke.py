@@ -10,7 +10,7 @@ from ascend_doctor.derive.import_probe import classified, of_libraries, told_imp
 from ascend_doctor.derive.smoke_gates import Failure, gravest, words, worst
 from ascend_doctor.derive.smoke_logs import cause
 from ascend_doctor.facts.import_probe import Attempt
-from ascend_doctor.facts.libraries import Libraries
+from ascend_doctor.facts.libraries import Libraries, Target
 from ascend_doctor.facts.python import TargetPython
 from ascend_doctor.facts.smoke import ENDS, DeviceRun, Smoke, Step
 from ascend_doctor.host import Missing, Reason, keyed
@@ -24,6 +24,8 @@ from ascend_doctor.records import dataclass
 OPENING = ("import", "device")
 """Stages whose failures are those of any import or first call on a device."""
 WITH_LOGS = (*ENDS, "raised")
+AFTER = "after_exit"
+"""A step that only devices have; any other one that cannot be run leaves its stage unjudged."""
 
 
 @dataclass(frozen=True)
@@ -161,8 +163,9 @@ def _not_run(stage: Stage, at: Iterable[tuple[int, Step]], path: str) -> Missing
         return Missing(
             Reason.UNSUPPORTED, f"not run: {unprepared.step} could not be made, as an earlier stage tells", path
         )
-    if all(step.outcome in ("absent", "unsupported") for step in steps):
-        return Missing(Reason.UNSUPPORTED, steps[0].detail, path)
+    lacking = next((step for step in steps if step.outcome in ("absent", "unsupported") and step.step != AFTER), None)
+    if lacking is not None:
+        return Missing(Reason.NOT_COLLECTED, lacking.detail, path)  # never a skip: nothing would stand for it
     return None
 
 
@@ -244,7 +247,7 @@ def _predicted(device: DeviceRun, index: int, stage: Stage, libraries: Libraries
     unknown = next((target.first_error for _, target in seen if isinstance(target.first_error, Missing)), None)
     if isinstance(unknown, Missing):
         return replace(rung, fault=unknown)
-    broken = next(((n, target) for n, target in seen if target.first_error), None)
+    broken = next(((n, target) for n, target in seen if target.first_error or target.dies), None)
     if broken is None:
         return replace(rung, reads=(path, *(f"libraries.targets[{n}]" for n, _ in seen)))
     number, target = broken
@@ -256,3 +259,12 @@ def _predicted(device: DeviceRun, index: int, stage: Stage, libraries: Libraries
         found=dict.fromkeys(("en", "zh"), target.first_error),
         reads=(f"libraries.targets[{number}]", path),
     )
+
+
+def _line_of(target: Target) -> Texts:
+    """What the loader would print, or which file would kill the process."""
+    if target.first_error:
+        return dict.fromkeys(("en", "zh"), target.first_error)
+    fault = next((f for f in target.faults if f.fatal), None)
+    path = fault.path or fault.library if fault else target.path
+    return {"en": f"the process dies while it loads {path}", "zh": f"加载 {path} 时进程会崩溃"}

@@ -103,6 +103,8 @@ def collected(answer: Answer[object]) -> Collected[Smoke]:
     area = Area("smoke")
     found = answer.value if isinstance(answer.value, Missing) else smoke(answer.value)
     if isinstance(found, Missing):
+        if found.reason in (Reason.ABSENT, Reason.UNSUPPORTED):
+            found = Missing(Reason.NOT_COLLECTED, found.detail)  # a run was wanted, and there is none: no skip
         area.take("devices", Parsed(None, answer.source, {"": found.detail or found.reason.value}))
         return area.of(Smoke(found, found))
     area.take(

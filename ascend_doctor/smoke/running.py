@@ -138,7 +138,7 @@ class _Device:
             if stage not in tried:
                 because = self._blocked(stage)
                 why = (
-                    f"not run: it needs stage {because}, which failed"
+                    f"not run: it needs stage {because}, which did not pass"
                     if because
                     else "not run: the process ended before"
                 )

@@ -27,7 +27,7 @@ def run(plan: Mapping[str, Any], descriptor: int) -> None:
     """``stages``: [{"id", "needs", "seconds"}] in their order; ``done`` and ``broken``: by earlier children."""
     os.environ.setdefault("OMP_NUM_THREADS", str(plan["threads"]))
     seconds = {stage["id"]: float(stage["seconds"]) for stage in plan["stages"]}
-    steps = Steps(descriptor, seconds, plan["done"])
+    steps = Steps(descriptor, seconds, plan["done"], cpu=plan["kind"] == "cpu")
     broken = set(plan["broken"])
     bench: Any = None
     for stage in plan["stages"]:

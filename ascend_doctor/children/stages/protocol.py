@@ -22,6 +22,8 @@ DEAD_CONTEXT = re.compile(r"\b507\d{3}\b")
 """Codes of the ACL after which nothing works on this device within this process: execution failed on the device."""
 AFTER_DEAD_CONTEXT = 70
 AGAIN, DEADLINE = "again", 60.0
+NOT_HERE = re.compile(r"not implemented for '(?:Half|BFloat16)'")
+"""How torch says on a CPU that it computes no such numbers there, as torch before 2.2 with fp16."""
 
 
 class Absent(Exception):
@@ -41,9 +43,15 @@ class Unprepared(Exception):
 
 
 class Steps:
-    """``done``: steps, as ``stage/step``, that an earlier child has gone through."""
+    """``done``: steps, as ``stage/step``, that an earlier child has gone through.
 
-    def __init__(self, descriptor: int, seconds: Mapping[str, float], done: Collection[str] = ()) -> None:
+    ``cpu``: it runs on the CPU, where numbers that torch does not compute are no fault.
+    """
+
+    def __init__(
+        self, descriptor: int, seconds: Mapping[str, float], done: Collection[str] = (), cpu: bool = False
+    ) -> None:
+        self._cpu = cpu
         self._descriptor, self._seconds, self._done = descriptor, dict(seconds), set(done)
         self._pid = os.getpid()
         self._stderr: TextIO | None = None
@@ -99,6 +107,11 @@ class Steps:
             raise
         except BaseException as error:  # what is tried may raise anything, SystemExit too
             told = {"event": "error", "errors": chain(error)}
+            if self._cpu and NOT_HERE.search(text_of(error)):
+                told = {
+                    "event": "unsupported",
+                    "detail": f"this torch computes no such numbers on a CPU: {text_of(error)}",
+                }
         finally:
             faulthandler.cancel_dump_traceback_later()
             self._flush()
