@@ -1,13 +1,11 @@
 """Ranks that compute together: what they tell, and which of them is named when one does not come along.
 
-They run in the interpreter that ASCEND_DOCTOR_TORCH_PLAIN_PYTHON names, or in that of the tests where it has torch.
+They run in the interpreter of smoke_runs.py.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -16,15 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from smoke_runs import PYTHON, needs_torch
 
 from ascend_doctor.children.collectives.culprits import State, culprits
 from ascend_doctor.host import Missing
 from ascend_doctor.host.children import child
 
-PYTHON = os.environ.get("ASCEND_DOCTOR_TORCH_PLAIN_PYTHON", "")
-if not PYTHON and importlib.util.find_spec("torch"):
-    PYTHON = sys.executable
-needs_torch = pytest.mark.skipif(not PYTHON, reason="no interpreter with torch: see ASCEND_DOCTOR_TORCH_PLAIN_PYTHON")
 SECONDS = 90
 
 
