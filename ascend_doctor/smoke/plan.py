@@ -199,6 +199,11 @@ def _npus(
     if isinstance(places, Missing) or isinstance(facts.chips, Missing):
         return _unseen(host, wishes, index, parts, places if isinstance(places, Missing) else facts.chips)  # type: ignore[arg-type]
     seen = tuple(_npu(facts, place, number, parts, limits, wishes.force) for number, place in enumerate(places))
+    free = [
+        target
+        for number, target in enumerate(seen)
+        if not _npu(facts, places[number], number, parts, limits, False).refused  # forced or not
+    ]
     if index is not None:
         chosen = [target for target in seen if target.index == index]
         if not chosen:
@@ -213,9 +218,8 @@ def _npus(
     if wishes.ranks:
         if wishes.ranks > len(seen):
             raise SmokeError(f"--ranks {wishes.ranks}: a process sees {len(seen)} NPUs here")
-        free = [target for target in seen if not target.refused]
         return tuple((free if len(free) >= wishes.ranks else seen)[: wishes.ranks])
-    return (next((target for target in seen if not target.refused), seen[0]),)
+    return ((free or seen)[0],)
 
 
 def _unseen(
