@@ -7,9 +7,11 @@ the real torch_npu's schemas (with ASCEND_DOCTOR_TORCH_PYTHON, over a stub CANN)
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import textwrap
 from collections import defaultdict
+from fnmatch import fnmatchcase
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Callable
@@ -26,7 +28,7 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 from ascend_doctor.children.operators import fused, measuring, probes, streams  # noqa: E402
 from ascend_doctor.children.operators.watching import fallbacks  # noqa: E402
 from ascend_doctor.children.stages.protocol import Absent, Unsupported, plain  # noqa: E402
-from ascend_doctor.derive.smoke_gates import failing  # noqa: E402
+from ascend_doctor.derive.smoke_gates import failing, words  # noqa: E402
 from ascend_doctor.facts.smoke import DeviceRun, Step  # noqa: E402
 from ascend_doctor.knowledge.smoke_gates import load  # noqa: E402
 from ascend_doctor.paths import data_folder  # noqa: E402
@@ -64,6 +66,25 @@ def test_a_gate_asks_for_what_a_probe_measures(name: str) -> None:
     """A probe whose numbers nobody asks for would always pass."""
     nonsense = dict.fromkeys(PROBES[name](CPU), "nan")
     assert any(fault != "operators.not-finite" for fault in faults(name, nonsense))
+
+
+def unknown_words(name: str, measures: dict[str, Any], kind: str) -> set[str]:
+    """Names in braces, in texts of the gates that ask for these measures, that nothing fills."""
+    device = DeviceRun(f"{kind}:0", kind, "", "bf16", "", {}, 0, ())
+    known = {*words(step_of(name, measures), device), "value", "limit"}
+    used = set()
+    for gate in GATES.gates:
+        asked = gate.stage == "operators" and fnmatchcase(name, gate.step) and gate.measure in measures
+        if asked and (not gate.kinds or kind in gate.kinds):
+            told = gate.told
+            for texts in (told.found, told.expected, told.why, *(one.text for one in told.remedy)):
+                used |= {word for text in texts.values() for word in re.findall(r"\{([a-z_0-9]+)\}", text)}
+    return used - known
+
+
+@pytest.mark.parametrize("name", PROBES)
+def test_texts_of_gates_name_only_what_the_probe_measures(name: str) -> None:
+    assert unknown_words(name, PROBES[name](CPU), "cpu") == set()
 
 
 def test_inputs_are_the_same_in_each_run() -> None:
@@ -399,7 +420,9 @@ FUSED = dict(fused.probes())
 
 @pytest.mark.parametrize("name", FUSED)
 def test_what_a_fused_operator_is_compared_with_agrees_with_its_documentation(name: str) -> None:
-    assert faults(name, FUSED[name](on_npu(fake_npu())), "npu") == []
+    measures = FUSED[name](on_npu(fake_npu()))
+    assert faults(name, measures, "npu") == []
+    assert unknown_words(name, {**measures, "fallback": "", "raised": ""}, "npu") == set()
 
 
 def spoilt(operator: Callable[..., Any]) -> Callable[..., Any]:

@@ -38,7 +38,9 @@ def findings(*steps: dict[str, Any], device: str = "npu:0", **more: Any) -> dict
     situation = Situation(host("a2-healthy", {"observations": {"smoke": run}}), RULES)
     situation.collect(sorted({area for check in CHECKS for area in check.areas}))
     assert not situation.broken
-    return {finding.subject: finding for finding in judged(CHECKS, situation)}
+    found = judged(CHECKS, situation)
+    assert not [text for finding in found for text in (finding.found or {}).values() if "{" in text]
+    return {finding.subject: finding for finding in found}
 
 
 def test_operators_that_are_right_pass_one_finding_each() -> None:
@@ -77,6 +79,7 @@ def test_an_error_of_one_probe_counts_more_than_a_warning_of_one_before_it() -> 
             "error",
             "507015",
         ),
+        (right("matmul.fp32.k1024", rel_l2=0.0003, hf32=True), "info", "allow_hf32 is True"),
         (step("npu_swiglu.bf16", measures={"raised": "RuntimeError: 361001"}), "warning", "361001"),
     ],
 )

@@ -6,6 +6,7 @@ They run in the interpreter of smoke_runs.py.
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -17,9 +18,15 @@ import pytest
 from smoke_runs import PYTHON, needs_torch
 
 from ascend_doctor.children.collectives.culprits import State, culprits
+from ascend_doctor.children.stages.protocol import plain
+from ascend_doctor.derive.smoke_gates import failing
+from ascend_doctor.facts.smoke import DeviceRun, Step
 from ascend_doctor.host import Missing
 from ascend_doctor.host.children import child
+from ascend_doctor.knowledge.smoke_gates import load
+from ascend_doctor.paths import data_folder
 
+GATES = load([data_folder("rules")])
 SECONDS = 90
 
 
@@ -34,6 +41,19 @@ def lines(count: int, patience: float = SECONDS) -> list[dict[str, Any]]:
 
 def measures(told: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return {line["step"]: line["measures"] for line in told if line["event"] == "end"}
+
+
+def found_in(told: list[dict[str, Any]]) -> list[str]:
+    """The gates that are not kept, over all steps; their texts are whole."""
+    found = []
+    device = DeviceRun("cpu:0-1", "cpu", "", "bf16", "", {}, 0, ())
+    for name, numbers in measures(told).items():
+        step = Step("ranks", name, "passed", 0.1, SECONDS, plain(numbers), (), "", 0, "", "", 0, "", "", "", {})
+        for failure in failing(step, GATES, device):
+            found.append(failure.id)
+            texts = (failure.found, failure.expected, failure.why, *(one.text for one in failure.remedy))
+            assert not [text for each in texts for text in each.values() if re.search(r"\{[a-z_]+\}", text)]
+    return found
 
 
 # Who it was
@@ -94,6 +114,7 @@ def test_the_rank_at_fault_is_told_by_what_all_of_them_showed(
 def test_ranks_that_work_sum_and_gather_what_they_should(count: int) -> None:
     told = lines(count)
     found = measures(told)
+    assert found_in(told) == []
     assert list(found) == ["start", "connect", "all_reduce.fp32", "all_reduce.fp16", "all_gather.fp32", "end"]
     assert {step: (m.get("fault", ""), m.get("wrong_ranks", "")) for step, m in found.items()} == dict.fromkeys(
         found, ("", "")
@@ -131,6 +152,7 @@ def test_a_rank_that_dies_is_named_with_its_signal_though_the_others_raise(
 ) -> None:
     spoilt(monkeypatch, tmp_path, 2, SECOND_CALL.format("os.kill(os.getpid(), signal.SIGSEGV)"))
     told = lines(3)
+    assert found_in(told) == ["ranks.ended"]
     found = measures(told)["all_reduce.fp32"]
     assert (found["fault"], found["ended"], found["how"]) == ("ended", "2", "SIGSEGV")
     assert "all_reduce.fp16" not in measures(told)
@@ -141,7 +163,9 @@ def test_a_rank_that_dies_is_named_with_its_signal_though_the_others_raise(
 def test_a_rank_that_never_comes_is_named_with_where_it_stands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     source = "real_arange = torch.arange\ndef arange(*a, **n):\n    time.sleep(600)\ntorch.arange = arange\n"
     spoilt(monkeypatch, tmp_path, 1, source)
-    found = measures(lines(2, patience=3))["all_reduce.fp32"]
+    told = lines(2, patience=3)
+    assert found_in(told) == ["ranks.silent"]
+    found = measures(told)["all_reduce.fp32"]
     assert (found["fault"], found["silent"], found["waiting"]) == ("silent", "1", "0")
     assert "sitecustomize.py" in found["places"]
     assert "(arange)" in found["places"]
@@ -157,7 +181,9 @@ def test_a_rank_that_hangs_among_others_that_wait_is_named(monkeypatch: pytest.M
 @needs_torch
 def test_a_rank_that_raises_is_named_with_its_words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     spoilt(monkeypatch, tmp_path, 1, SECOND_CALL.format("raise RuntimeError('HCCL function error: 4')"))
-    found = measures(lines(2))["all_reduce.fp32"]
+    told = lines(2)
+    assert found_in(told) == ["ranks.raised"]
+    found = measures(told)["all_reduce.fp32"]
     assert (found["fault"], found["raised"]) == ("raised", "1")
     assert found["how"] == "RuntimeError: HCCL function error: 4"
 
@@ -178,7 +204,9 @@ def all_gather(parts, tensor, *others, **named):
 distributed.all_reduce, distributed.all_gather = all_reduce, all_gather
 """
     spoilt(monkeypatch, tmp_path, 1, source)
-    found = measures(lines(3))
+    told = lines(3)
+    assert found_in(told) == [*["ranks.wrong-numbers"] * 4, "ranks.wrong-part"]
+    found = measures(told)
     assert [found[step]["wrong_ranks"] for step in ("connect", "all_reduce.fp32", "all_reduce.fp16")] == ["1"] * 3
     assert found["all_gather.fp32"]["wrong_senders"] == "1"
 
