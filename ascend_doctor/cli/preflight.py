@@ -12,6 +12,7 @@ import click
 
 from ascend_doctor.cli import launching
 from ascend_doctor.cli.options import (
+    EXTENT,
     check_options,
     config_option,
     gate_options,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 @rule_options
 @gate_options
 @report_options
+@click.option("--smoke", is_flag=True, help="Compute a reduced model on a free device as well; see the verb smoke.")
 @click.option("--facts", "with_facts", is_flag=True, help="Put all facts into the JSON report.")
 @click.option("--plan", is_flag=True, help="List what would be read and run, and end.")
 @click.option("--exec", "execute", is_flag=True, help="Become the command behind -- when the gate lets it pass.")
@@ -60,6 +62,7 @@ def command(
     lang: str,
     quiet: bool,
     verbose: bool,
+    smoke: bool,
     with_facts: bool,
     plan: bool,
     execute: bool,
@@ -79,12 +82,20 @@ def command(
     from ascend_doctor.engine.waivers import load_waivers
 
     book = chosen_rules(rules, rules_pack, waivers)
+    if smoke:
+        click.get_current_context().meta.setdefault(EXTENT, {})["smoke"] = True
     launch = _launch(command_line, execute, snapshot, plan)
     if launch is not None and python is None and not snapshot:
         python = launching.python_of(launch)
     host = chosen_host(snapshot, python, timeout, book)
     chosen = chosen_profile(profile, book)
     requested, passed_over = (launch.requested, launch.passed_over) if launch else ((), ())
+    rows: tuple[str, ...] = ()
+    if smoke:
+        from ascend_doctor.cli.smoke import SINGLE
+        from ascend_doctor.report.smoke import ROWS
+
+        requested, rows = (*requested, *(f"smoke.{stage}" for stage in SINGLE)), (ROWS,)
     checks = chosen_checks(
         book, [*only, *(() if only else chosen.only)], [*skip, *chosen.skip, *passed_over], requested
     )
@@ -97,6 +108,15 @@ def command(
     if launch is not None:
         host = launching.launched(host, launch, book)
         given = launching.given(host, launch, live=not snapshot)
+    if smoke and snapshot:
+        from ascend_doctor.cli.smoke import has_a_run
+
+        has_a_run(host, snapshot)
+    elif smoke:
+        from ascend_doctor.cli.smoke import planned_run, run_of
+        from ascend_doctor.smoke.plan import Wishes
+
+        given = (*given, run_of(host, planned_run(host, Wishes(), book), quiet))
     with rule_errors(book):
         run = preflight(
             host,
@@ -109,8 +129,13 @@ def command(
                 with_facts=with_facts,
                 workers=1 if snapshot else WORKERS,
                 given=given,
+                rows=rows,
             ),
         )
+    if smoke:
+        from ascend_doctor.report.smoke import answered
+
+        run = answered(run, run.kind)
     if launch is None or not execute:
         tell(run, format_, outputs, lang, quiet, verbose)
         return run.exit_code

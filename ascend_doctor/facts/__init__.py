@@ -39,6 +39,7 @@ AREAS = (
     "processes",
     "python",
     "services",
+    "smoke",
     "thp",
     "topo",
     "torch_build",

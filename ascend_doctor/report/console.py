@@ -72,6 +72,7 @@ class Printer:
         self._line(Text(self._host(), style="dim"))
         for note in run.notes:
             self._line(Text(printable(note.text[self.language]), style=STYLES["warning"]))
+        self._smoke()
         self._do_first()
         top = [f for f in run.findings if f.verdict in ("fail", "waived") and not f.because]
         for finding in top:
@@ -91,6 +92,19 @@ class Printer:
         known = [str(host[name]) for name in ("hostname", "arch", "kernel") if host.get(name)]
         user = [] if host.get("uid") is None else [f"uid {host['uid']}"]
         return printable(" · ".join([*known, *user, self.run.started]))
+
+    def _smoke(self) -> None:
+        """The ladder of stages, where the run has one."""
+        if not self.run.rows:
+            return
+        from ascend_doctor.report import smoke
+
+        for summary in smoke.summaries(self.run):
+            self.console.print()
+            for line, style in smoke.lines(summary, self.run, self.words):
+                self._line(
+                    Text(line, style=STYLES.get(style, "default")), indent=min(2, len(line) - len(line.lstrip()))
+                )
 
     def _do_first(self) -> None:
         steps = first_steps(self.run)

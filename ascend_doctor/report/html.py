@@ -55,6 +55,7 @@ def page(run: Run, lang: str) -> str:
         policy=_policy(style, script),
         document=_embedded(run),
         **(_of_logs(run, said) if run.logs is not None else {"logs": None}),
+        **_of_smoke(run),
     )
 
 
@@ -69,6 +70,12 @@ def _of_logs(run: Run, said: Words) -> dict[str, Any]:
         "base": logs.base_of(run.logs),
         "others": logs.others(run.logs),
     }
+
+
+def _of_smoke(run: Run) -> dict[str, Any]:
+    from ascend_doctor.report import smoke
+
+    return {"smoke": smoke.summaries(run), "smoke_told": smoke}
 
 
 def anchor(finding: Finding) -> str:

@@ -39,6 +39,10 @@ class _Page:
             from ascend_doctor.report.logs_markdown import lines
 
             yield from lines(run.logs, words)
+        if run.rows:
+            from ascend_doctor.report.smoke import markdown
+
+            yield from markdown(run, words)
         yield from self._first()
         failed = [f for f in run.findings if f.verdict in ("fail", "waived") and not f.because]
         yield from self._table(failed)
