@@ -119,6 +119,20 @@ def test_the_verb_judges_a_snapshot_without_starting_anything(tmp_path: Path) ->
 
 
 @needs_torch
+def test_preflight_takes_it_along_and_collect_keeps_it(tmp_path: Path) -> None:
+    doctor = Command(tmp_path)
+    taken = doctor("collect", "--smoke", "tiny", "--python", PYTHON, tmp_path / "snapshot", timeout=SECONDS)
+    assert taken.returncode == 0, taken.stderr
+    call = ("preflight", "--smoke", "--snapshot", tmp_path / "snapshot", "--format", "json")
+    document = json.loads(doctor(*call).stdout)
+    assert document["kind"] == "preflight"
+    assert {s["outcome"] for s in document["smoke"]["stages"]} == {"pass"}
+    checks = {finding["check"] for finding in document["findings"]}
+    assert {"smoke.forced", "ascend.present", "numa.free-memory"} <= checks
+    assert "smoke.ranks" not in checks
+
+
+@needs_torch
 @pytest.mark.parametrize("dtype", ["fp16", "fp32"])
 def test_other_numbers_pass_their_own_gates(dtype: str) -> None:
     found = findings(smoked(dtype=dtype, decode=8))

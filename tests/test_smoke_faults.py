@@ -201,9 +201,9 @@ def test_an_end_names_the_step_and_what_is_left_is_skipped(
 
 def test_a_hang_ends_at_its_deadline_and_says_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_faults(tmp_path / "faults", monkeypatch, {f"{MODEL}.model": on_device("__import__('time').sleep(600)")})
-    found = failed(smoked(step_seconds=8.0))
+    found = failed(smoked(step_seconds=20.0))
     text = (found["smoke.forced"].found or {})["en"]
-    assert "forced.numbers hangs: no end within 8 s" in text
+    assert "forced.numbers hangs: no end within 20 s" in text
     assert "(faulty)" in text
 
 
