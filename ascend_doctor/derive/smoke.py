@@ -232,6 +232,8 @@ def _predicted(device: DeviceRun, index: int, stage: Stage, libraries: Libraries
         deadline=max((step.deadline for _, step in at), default=0.0),
         reads=(path, "libraries.targets"),
     )
+    if device.refused:
+        return replace(rung, fault=Missing(Reason.NOT_COLLECTED, device.refused, path))
     if isinstance(libraries.targets, Missing):
         return replace(rung, fault=libraries.targets)
     wanted = ("torch", "torch_npu") if device.kind == "npu" else ("torch",)
