@@ -110,18 +110,19 @@ def ladder(summary: Summary, findings: Sequence[Finding]) -> list[Rung]:
 
 
 def _rung(stage: StageSeen, summary: Summary, findings: Sequence[Finding]) -> Rung:
-    mine = [
-        f
-        for f in findings
-        if f.check == f"smoke.{stage.id}" and f.subject.partition(" ")[0].partition("#")[0] == summary.device
-    ]
-    marks = {"fail" if f.verdict == "fail" else f.verdict: f for f in mine}
+    subjects = (summary.device, "host")
+    mine = [f for f in findings if f.check == f"smoke.{stage.id}" and _subject(f) in subjects]
     graded = [(str(f.severity) if f.verdict == "fail" else f.verdict, f) for f in mine]
-    if not graded or not marks:
+    if not graded:
         return Rung(stage, "skip", "")
     mark, finding = min(graded, key=lambda pair: GRAVEST.index(pair[0]))
     why = next((m.detail for m in finding.missing if m.detail), finding.reason or "")
     return Rung(stage, mark, why)
+
+
+def _subject(finding: Finding) -> str:
+    """The device: an operator may follow it, and a number where it comes twice."""
+    return finding.subject.partition(" ")[0].partition("#")[0]
 
 
 def strip(summary: Summary) -> Strip | None:
