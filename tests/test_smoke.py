@@ -48,13 +48,15 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @needs_torch
 def test_every_stage_of_a_healthy_run_passes(reports: dict[str, str]) -> None:
+    """The first token of a machine that does other things may be slow, which is only said."""
     document = json.loads(reports["json"])
-    assert [(s["number"], s["name"], s["outcome"]) for s in document["smoke"]["stages"]] == [
-        (number, name, "pass") for number, name in enumerate(STAGES, 1)
-    ]
+    stages = document["smoke"]["stages"]
+    assert [(s["number"], s["name"]) for s in stages] == list(enumerate(STAGES, 1))
+    assert {s["outcome"] for s in stages if s["name"] != "latency"} == {"pass"}
+    assert stages[8]["outcome"] in ("pass", "info")
     assert document["verdict"] == "pass"
-    assert {f["verdict"] for f in document["findings"]} == {"pass"}
-    assert all(s["deadline"] > 0 and s["seconds"] < s["deadline"] for s in document["smoke"]["stages"])
+    assert document["counts"]["error"] == document["counts"]["warning"] == document["counts"]["unknown"] == 0
+    assert all(s["deadline"] > 0 and s["seconds"] < s["deadline"] for s in stages)
 
 
 @needs_torch
@@ -87,7 +89,7 @@ def test_no_report_says_that_the_real_model_is_good(reports: dict[str, str]) -> 
 @needs_torch
 def test_the_page_draws_the_ladder_and_a_dot_for_each_token(reports: dict[str, str]) -> None:
     page = reports["html"]
-    assert page.count('<li class="pass"><span class="figure">') == len(STAGES)
+    assert page.count('<span class="figure">') == 2 * len(STAGES)
     assert page.count("<circle cx=") >= 50
     assert "P50 " in page
     assert "P99 " in page
@@ -116,6 +118,20 @@ def test_the_verb_judges_a_snapshot_without_starting_anything(tmp_path: Path) ->
     done = doctor("smoke", "--snapshot", tmp_path / "snapshot", "--format", "json")
     document = json.loads(done.stdout)
     assert [s["outcome"] for s in document["smoke"]["stages"]][4:] == ["pass"] * 6
+
+
+@needs_torch
+def test_preflight_takes_it_along_and_collect_keeps_it(tmp_path: Path) -> None:
+    doctor = Command(tmp_path)
+    taken = doctor("collect", "--smoke", "tiny", "--python", PYTHON, tmp_path / "snapshot", timeout=SECONDS)
+    assert taken.returncode == 0, taken.stderr
+    call = ("preflight", "--smoke", "--snapshot", tmp_path / "snapshot", "--format", "json")
+    document = json.loads(doctor(*call).stdout)
+    assert document["kind"] == "preflight"
+    assert {s["outcome"] for s in document["smoke"]["stages"]} == {"pass"}
+    checks = {finding["check"] for finding in document["findings"]}
+    assert {"smoke.forced", "ascend.present", "numa.free-memory"} <= checks
+    assert "smoke.ranks" not in checks
 
 
 @needs_torch

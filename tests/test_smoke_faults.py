@@ -199,11 +199,32 @@ def test_an_end_names_the_step_and_what_is_left_is_skipped(
     assert "it needs stage forced, which did not pass" in str(reasons)
 
 
+PLOG = (
+    "[ERROR] RUNTIME(%d,python3):2026-11-30-12:00:00.000.001 [task_info.cc:1234]%d PrintErrorInfo:[INIT][DEFAULT]"
+    "The error from device(chipId:0, dieId:0), serial number is 7, there is an aivec error exception, core id is 3, "
+    "error code = 0x800000, dump info: pc start: 0x12404066a000\n"
+)
+"""As CANN writes it; its layout is that of the captures in logs/."""
+
+
+def test_the_plog_of_the_child_is_read_and_its_cause_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    action = (
+        "import os; folder = os.environ['ASCEND_PROCESS_LOG_PATH'] + '/debug/plog'; os.makedirs(folder); "
+        "pid = os.getpid(); "
+        f"open(f'{{folder}}/plog-{{pid}}_20261130120000000.log', 'w').write({PLOG!r} % (pid, pid)); "
+        "raise RuntimeError('synchronize failed, error code:507035')"
+    )
+    with_faults(tmp_path / "faults", monkeypatch, {f"{MODEL}.model": on_device(f"exec({action!r})")})
+    finding = failed(smoked(decode=8))["smoke.forced"]
+    assert "aivec error exception" in (finding.found or {})["en"]
+    assert finding.remedy
+
+
 def test_a_hang_ends_at_its_deadline_and_says_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_faults(tmp_path / "faults", monkeypatch, {f"{MODEL}.model": on_device("__import__('time').sleep(600)")})
-    found = failed(smoked(step_seconds=8.0))
+    found = failed(smoked(step_seconds=20.0))
     text = (found["smoke.forced"].found or {})["en"]
-    assert "forced.numbers hangs: no end within 8 s" in text
+    assert "forced.numbers hangs: no end within 20 s" in text
     assert "(faulty)" in text
 
 

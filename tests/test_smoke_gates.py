@@ -205,7 +205,7 @@ def steps_of(gate: Gate, run: DeviceRun) -> list[Step]:
 ON_A_DEVICE_ONLY: dict[str, dict[str, object]] = {
     "device.not-available": {"device_count": 1, "is_available": True},
     "layers.weights-changed": {"bytes": 1 << 24, "copied": True},
-    "memory.over-budget": {"need": 1 << 24, "reserved": 1 << 25, "reserved_over_predicted": 2.0},
+    "memory.over-budget": {"tensors": 1 << 24, "reserved": 1 << 25, "reserved_over_predicted": 2.0},
     "memory.reserved-grows": {"reserved_slope": 0},
     "memory.not-given-back": {"before": 1 << 34, "after": 1 << 34, "kept": 0},
 }

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ascend_doctor.cli.options import host_options
+from ascend_doctor.cli.options import EXTENT, host_options
 from ascend_doctor.cli.session import SessionError, chosen_host, chosen_rules, say
 from ascend_doctor.facts import AREAS
+
+if TYPE_CHECKING:
+    from ascend_doctor.host import Collected
 
 
 @click.command("collect")
 @host_options
+@click.option(
+    "--smoke",
+    is_flag=False,
+    flag_value="default",
+    metavar="[SIZE]",
+    help="With a smoke run on a free device, as the verb smoke makes it.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing.")
 @click.argument("path", type=click.Path(path_type=Path))
-def command(snapshot: str | None, python: str | None, timeout: float, quiet: bool, path: Path) -> int:
+def command(
+    snapshot: str | None, python: str | None, timeout: float, smoke: str | None, quiet: bool, path: Path
+) -> int:
     """Write what `preflight` would ask, with the answers, to a new folder or .tar.gz.
 
     Values that look like secrets are replaced; nothing that exists is overwritten.
@@ -23,10 +36,18 @@ def command(snapshot: str | None, python: str | None, timeout: float, quiet: boo
     from ascend_doctor.engine.situation import Situation
     from ascend_doctor.host.recorder import Recorder, RecordError
 
+    if smoke:
+        click.get_current_context().meta.setdefault(EXTENT, {})["smoke"] = True
     book = chosen_rules()
     recorder = Recorder(chosen_host(snapshot, python, timeout, book))
     try:
-        situation = Situation(recorder, book.rules)
+        given: tuple[Collected[Any], ...] = ()
+        if smoke and not snapshot:
+            from ascend_doctor.cli.smoke import planned_run, run_of
+            from ascend_doctor.smoke.plan import Wishes
+
+            given = (run_of(recorder, planned_run(recorder, Wishes(size=smoke), book), quiet),)
+        situation = Situation(recorder, book.rules, given=given)
         situation.collect(AREAS)
         recorder.save(path)
     except RecordError as error:

@@ -40,7 +40,13 @@ if TYPE_CHECKING:
 @rule_options
 @gate_options
 @report_options
-@click.option("--smoke", is_flag=True, help="Compute a reduced model on a free device as well; see the verb smoke.")
+@click.option(
+    "--smoke",
+    is_flag=False,
+    flag_value="default",
+    metavar="[SIZE]",
+    help="Compute a reduced model on a free device as well; see the verb smoke.",
+)
 @click.option("--facts", "with_facts", is_flag=True, help="Put all facts into the JSON report.")
 @click.option("--plan", is_flag=True, help="List what would be read and run, and end.")
 @click.option("--exec", "execute", is_flag=True, help="Become the command behind -- when the gate lets it pass.")
@@ -62,7 +68,7 @@ def command(
     lang: str,
     quiet: bool,
     verbose: bool,
-    smoke: bool,
+    smoke: str | None,
     with_facts: bool,
     plan: bool,
     execute: bool,
@@ -116,7 +122,7 @@ def command(
         from ascend_doctor.cli.smoke import planned_run, run_of
         from ascend_doctor.smoke.plan import Wishes
 
-        given = (*given, run_of(host, planned_run(host, Wishes(), book), quiet))
+        given = (*given, run_of(host, planned_run(host, Wishes(size=smoke), book), quiet))
     with rule_errors(book):
         run = preflight(
             host,

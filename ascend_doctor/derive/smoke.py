@@ -65,11 +65,11 @@ class Book:
 
 @rows("smoke.libraries")
 def libraries_of(smoke: Smoke, libraries: Libraries, smoke_gates: SmokeGates) -> tuple[Rung, ...] | Missing:
-    """What the files predict: the line that the loader would print where torch, or torch_npu, cannot be loaded."""
+    """What the files predict, for all devices of the run: the line that the loader would print, if it cannot go on."""
     if isinstance(smoke.devices, Missing):
         return smoke.devices
     stage = next(stage for stage in smoke_gates.stages if stage.id == "libraries")
-    return tuple(_predicted(device, index, stage, libraries) for index, device in enumerate(smoke.devices))
+    return tuple(_predicted(device, 0, stage, libraries) for device in smoke.devices[:1])
 
 
 ROW_SETS = {
@@ -232,6 +232,8 @@ def _predicted(device: DeviceRun, index: int, stage: Stage, libraries: Libraries
         deadline=max((step.deadline for _, step in at), default=0.0),
         reads=(path, "libraries.targets"),
     )
+    if device.refused:
+        return replace(rung, fault=Missing(Reason.NOT_COLLECTED, device.refused, path))
     if isinstance(libraries.targets, Missing):
         return replace(rung, fault=libraries.targets)
     wanted = ("torch", "torch_npu") if device.kind == "npu" else ("torch",)

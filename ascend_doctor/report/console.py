@@ -101,10 +101,9 @@ class Printer:
 
         for summary in smoke.summaries(self.run):
             self.console.print()
-            for line, style in smoke.lines(summary, self.run, self.words):
-                self._line(
-                    Text(line, style=STYLES.get(style, "default")), indent=min(2, len(line) - len(line.lstrip()))
-                )
+            for left, text, mark in smoke.lines(summary, self.run, self.words):
+                style = STYLES.get(mark, "default")
+                self._line(Text(text, style=style), label=Text(left, style=style))
 
     def _do_first(self) -> None:
         steps = first_steps(self.run)

@@ -110,18 +110,19 @@ def ladder(summary: Summary, findings: Sequence[Finding]) -> list[Rung]:
 
 
 def _rung(stage: StageSeen, summary: Summary, findings: Sequence[Finding]) -> Rung:
-    mine = [
-        f
-        for f in findings
-        if f.check == f"smoke.{stage.id}" and f.subject.partition(" ")[0].partition("#")[0] == summary.device
-    ]
-    marks = {"fail" if f.verdict == "fail" else f.verdict: f for f in mine}
+    subjects = (summary.device, "host")
+    mine = [f for f in findings if f.check == f"smoke.{stage.id}" and _subject(f) in subjects]
     graded = [(str(f.severity) if f.verdict == "fail" else f.verdict, f) for f in mine]
-    if not graded or not marks:
+    if not graded:
         return Rung(stage, "skip", "")
     mark, finding = min(graded, key=lambda pair: GRAVEST.index(pair[0]))
     why = next((m.detail for m in finding.missing if m.detail), finding.reason or "")
     return Rung(stage, mark, why)
+
+
+def _subject(finding: Finding) -> str:
+    """The device: an operator may follow it, and a number where it comes twice."""
+    return finding.subject.partition(" ")[0].partition("#")[0]
 
 
 def strip(summary: Summary) -> Strip | None:
@@ -193,16 +194,16 @@ def _known(value: object) -> object:
     return None if isinstance(value, Missing) else value
 
 
-def lines(summary: Summary, run: Run, words: Words) -> Iterator[tuple[str, str]]:
-    """For a terminal: each line and the mark that gives its colour, "" for none."""
-    yield printable(sentence(summary, words)), ""
+def lines(summary: Summary, run: Run, words: Words) -> Iterator[tuple[str, str, str]]:
+    """For a terminal: what stands left, the text beside it, and the mark that gives its colour, "" for none."""
+    yield "", printable(sentence(summary, words)), ""
     if needs(summary, words):
-        yield printable(needs(summary, words)), "skip"
+        yield "", printable(needs(summary, words)), "skip"
     if summary.refused:
-        yield printable(words["smoke_refused"].format(why=summary.refused)), "unknown"
+        yield "", printable(words["smoke_refused"].format(why=summary.refused)), "unknown"
         return
     name = f" ({summary.name})" if summary.name else ""
-    yield printable(on(summary, name, words)), "skip"
+    yield "", printable(on(summary, name, words)), "skip"
     rungs = ladder(summary, run.findings)
     width = max((cell_len(rung.stage.name[words.language]) for rung in rungs), default=0)
     for rung in rungs:
@@ -210,11 +211,11 @@ def lines(summary: Summary, run: Run, words: Words) -> Iterator[tuple[str, str]]
         pad = " " * (width - cell_len(title))
         time = f"{rung.stage.seconds:8.2f} s" if rung.stage.reached else " " * 10
         why = f": {rung.why}" if rung.mark in ("skip", "unknown") and rung.why else ""
-        text = f"{MARKS[rung.mark]} {rung.stage.number:>2} {title}{pad} {time}  {words[rung.mark]}{why}"
-        yield printable(text), rung.mark
+        left = f"{MARKS[rung.mark]} {rung.stage.number:>2} {title}{pad} {time}  "
+        yield printable(left), printable(words[rung.mark] + why), rung.mark
     for text in (latency(summary, words), memory(summary, words)):
         if text:
-            yield printable(text), ""
+            yield "", printable(text), ""
 
 
 def markdown(run: Run, words: Words) -> Iterator[str]:

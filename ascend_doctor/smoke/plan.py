@@ -126,6 +126,7 @@ class Planned:
             "done": list(done),
             "broken": list(broken),
             "need_bytes": target.need_bytes,
+            "tensor_bytes": target.need_bytes - target.memory.get("runtime", 0),
             "force": self.wishes.force,
             "predicted": sums.predicted(size.config, size.sequence, size.decode),
         }

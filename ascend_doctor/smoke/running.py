@@ -18,6 +18,8 @@ SCRIPT, RANKS = "smoke.py", "ranks.py"
 MOST_CHILDREN = 8
 """For one device: after so many ends nothing new is learned."""
 OPENING = ("import", "device")
+PATIENCE = 60.0
+"""Seconds for an exchange between ranks that are connected; to connect takes HCCL up to two minutes."""
 
 Say = Callable[[str], None]
 
@@ -207,6 +209,7 @@ def _ranks(python: str, plan: Planned, say: Say) -> dict[str, Any]:
         return entry
     seconds = plan.seconds["ranks"]
     asked = {"kind": first.kind, "devices": [target.word for target in plan.targets], "seconds": seconds}
+    asked["patience"] = min(PATIENCE, seconds)
     pace = Listening(plan.seconds, lambda stage: say(f"{entry['device']}: {stage}"))
     ended = child(python, RANKS, [json.dumps(asked)], START_SECONDS + IDLE_SECONDS, pace, with_logs=True)
     if isinstance(ended, Missing):

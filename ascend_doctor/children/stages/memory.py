@@ -9,6 +9,8 @@ import resource
 from ..deepseek_v4.weights import tensor_bytes
 from .bench import Bench, Measures
 
+POOLS = 64 << 20
+"""Bytes that the allocator may keep beside what is asked for: it takes blocks of 2 and 20 MiB."""
 COUNTED = 8
 """Of the iterations the last ones count: the first may still fill pools."""
 
@@ -40,8 +42,10 @@ def budget(bench: Bench) -> Measures:
         found.update(
             allocated=int(bench.backend.max_memory_allocated()), reserved=int(bench.backend.max_memory_reserved())
         )
-        need = max(1, int(bench.plan["need_bytes"]))
-        found["reserved_over_predicted"] = int(bench.backend.max_memory_reserved()) / need
+        found["tensors"] = int(bench.plan["tensor_bytes"]) + POOLS
+        found["reserved_over_predicted"] = int(bench.backend.max_memory_reserved()) / int(
+            bench.plan["tensor_bytes"] + POOLS
+        )
     return found
 
 
