@@ -9,15 +9,19 @@ from pathlib import Path
 import pytest
 from hosts import FOLDER, all_hosts, expectations, host, profile_of
 
-from ascend_doctor.engine.checks import Check, load_checks
+from ascend_doctor.engine.asked import Asked, asked
+from ascend_doctor.engine.checks import Check, keeps, load_checks
 from ascend_doctor.engine.findings import Finding
+from ascend_doctor.engine.rulebook import ON_REQUEST
 from ascend_doctor.engine.run import judged
 from ascend_doctor.engine.situation import Situation
 from ascend_doctor.facts.tree import paths, without
 from ascend_doctor.host import Missing, Reason
+from ascend_doctor.host.delta import asked_of as words_asked
+from ascend_doctor.knowledge.environment import known_env
 from ascend_doctor.paths import data_folder
 
-CHECKS = load_checks([data_folder("checks")])
+CHECKS = load_checks([data_folder("checks"), data_folder("checks") / ON_REQUEST])
 RULES = [data_folder("rules")]
 AREAS = sorted({area for check in CHECKS for area in check.areas})
 HOSTS = all_hosts()
@@ -26,8 +30,16 @@ WHOLE = [name for name in HOSTS if (FOLDER / name / "snapshot.json").is_file()]
 PACKAGE = Path(__file__).parent.parent / "ascend_doctor"
 
 
+VARIABLES = known_env(RULES)
+
+
+def asked_of(name: str) -> Asked:
+    return asked(host(name), words_asked(FOLDER / name), name, VARIABLES)
+
+
 def situation_of(name: str) -> Situation:
-    situation = Situation(host(name), RULES, profile=profile_of(name))
+    call = asked_of(name)
+    situation = Situation(call.host, RULES, profile=profile_of(name), given=call.given)
     situation.collect(AREAS)
     assert not situation.broken
     return situation
@@ -35,7 +47,9 @@ def situation_of(name: str) -> Situation:
 
 @pytest.mark.parametrize("name", HOSTS)
 def test_a_host_gives_the_errors_and_warnings_that_it_expects_and_no_other(name: str) -> None:
-    findings = judged(CHECKS, situation_of(name))
+    call = asked_of(name)
+    checks = [c for c in CHECKS if not c.on_request or (call.requested and keeps(c.id, call.requested, ()))]
+    findings = judged([c for c in checks if keeps(c.id, (), call.passed_over)], situation_of(name))
     grave = {(f.check, f.severity) for f in findings if f.verdict == "fail" and f.severity != "info"}
     expected = {
         (e["check"], e.get("severity")) for e in expectations(name) if e.get("severity") in ("error", "warning")

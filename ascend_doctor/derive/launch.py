@@ -10,7 +10,8 @@ from ascend_doctor.derive.host import visible_chips
 from ascend_doctor.derive.memory import VARIABLE, VISIBLE, MemSize, mem_size
 from ascend_doctor.derive.parts import chip_families, chip_part, package, release
 from ascend_doctor.facts.checkpoint import BROKEN, CUT, DESCRIPTION, GONE, IS_POINTER, Checkpoint, Shard
-from ascend_doctor.facts.launch import ATC, SGLANG, TORCHRUN, VLLM, Launch
+from ascend_doctor.facts.command_line import ATC, SGLANG, TORCHRUN, VLLM
+from ascend_doctor.facts.launch import Launch
 from ascend_doctor.facts.npu import Npu
 from ascend_doctor.facts.pci import Pci
 from ascend_doctor.facts.ports import Ports
