@@ -6,11 +6,15 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from ascend_doctor.facts import numactl
+from ascend_doctor.facts.atc import atc
 from ascend_doctor.facts.checkpoint import checkpoint
-from ascend_doctor.facts.command_line import MINDIE, SGLANG, VLLM, Read, no_file
+from ascend_doctor.facts.command_line import ATC, MINDIE, SGLANG, VLLM, Read, no_file
+from ascend_doctor.facts.demand import Wishes
 from ascend_doctor.facts.launch import Launch, launch, wishes
-from ascend_doctor.facts.mindie_config import mindie_config
-from ascend_doctor.host import Collected, Host, Missing, decoded
+from ascend_doctor.facts.launch_options import share
+from ascend_doctor.facts.mindie_config import MindieConfig, mindie_config
+from ascend_doctor.facts.model_place import model_place
+from ascend_doctor.host import Collected, Host, Missing, Reason, decoded
 from ascend_doctor.host.launched import LaunchedHost
 from ascend_doctor.records import dataclass
 
@@ -19,6 +23,8 @@ REPLACED = "memory.ascend-mem-size"
 LONGER = ("rope-scaling", "rope-parameters", "hf-overrides")
 """Options that give a model another context than its config.json says."""
 ALLOWED_LONGER = "VLLM_ALLOW_LONG_MAX_MODEL_LEN"
+FRACTION, MINDIE_SHARE = "NPU_MEMORY_FRACTION", 0.8
+"""MindIE's share of a device's memory, and what it is where nobody says."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +38,7 @@ class Command:
     def requested(self) -> tuple[str, ...]:
         """Globs of the checks that judge it."""
         launch = self.facts.facts
-        serves = ("budget.*",) if launch.program in (VLLM, SGLANG) else ()
+        serves = ("budget.*",) if launch.program in (VLLM, SGLANG, MINDIE) else ()
         own = ("mindie-config.*",) if launch.program == MINDIE else ()
         return ("launch.*", *serves, *own, *(("numactl.*",) if isinstance(launch.numactl, str) else ()))
 
@@ -81,6 +87,33 @@ def given(host: Host, command: Command, folder: str | None = None) -> tuple[Coll
     there = isinstance(model, str) and model.startswith("/") and not isinstance(host.list(model).value, Missing)
     line = (numactl.line(found.numactl),) if isinstance(found.numactl, str) else ()
     if found.program == MINDIE:
-        own = mindie_config(host)
-        return (command.facts, own, *checkpoint(host, own.facts.weights, None), *line)
-    return (command.facts, *checkpoint(host, model, wishes(found, there)), *line)
+        own = mindie_config(host, found.config)
+        model = own.facts.weights
+        asked = of_mindie(own.facts, host.env(FRACTION).value)
+        return (command.facts, own, model_place(host, model), *checkpoint(host, model, asked), *line)
+    if found.program == ATC:
+        return (command.facts, atc(host, model), *line)
+    return (command.facts, model_place(host, model), *checkpoint(host, model, wishes(found, there)), *line)
+
+
+def of_mindie(config: MindieConfig, fraction: str | Missing) -> Wishes | Missing | None:
+    """What the sum of memory needs to know of MindIE's settings; None where they name no model."""
+    if isinstance(config.weights, Missing):
+        return None
+    for part in (config.several_nodes, config.world_size, config.longest, config.prefill_tokens):
+        if isinstance(part, Missing) and part.reason is not Reason.ABSENT:
+            return part
+    if config.several_nodes is True or isinstance(config.world_size, Missing) or not 0 < config.world_size < 1 << 16:
+        return Missing(Reason.FAILED, "how many ranks there are is not said", "mindie_config.world_size")
+    if isinstance(fraction, Missing) and fraction.reason is not Reason.ABSENT:
+        return fraction
+    taken = share(fraction) if isinstance(fraction, str) else MINDIE_SHARE
+    tokens, batched = config.longest, config.prefill_tokens
+    return Wishes(
+        config.weights,
+        tp=config.world_size,
+        max_model_len=tokens if isinstance(tokens, int) and tokens > 0 else None,
+        batched_tokens=batched if isinstance(batched, int) and batched > 0 else None,
+        gpu_memory_utilization=MINDIE_SHARE if isinstance(taken, Missing) else taken,
+        eager=True,
+    )

@@ -1,6 +1,7 @@
 """What is: one module for each area, with pure parsers and ``collect(host)``. No opinion lives here."""
 
 AREAS = (
+    "atc",
     "cann",
     "cgroup",
     "checkpoint",
@@ -24,6 +25,7 @@ AREAS = (
     "memory",
     "mindie",
     "mindie_config",
+    "model_place",
     "modules",
     "nnal",
     "npu",
@@ -38,6 +40,7 @@ AREAS = (
     "ports",
     "processes",
     "python",
+    "rank_table",
     "services",
     "thp",
     "topo",

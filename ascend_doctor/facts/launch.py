@@ -135,6 +135,7 @@ def launch(argv: Sequence[str], read: Read = no_file) -> Collected[Launch]:
     opts = options(found.rest, found.name == TORCHRUN)
     flags, elsewhere = _with_file(found.name, opts, read)
     said = _Said(found.name, flags, elsewhere)
+    unseen: tuple[str, ...] | Missing = ELSEWHERE if elsewhere else ()
     tensor, data = said.read("tensor", ranks, 1), said.read("data", ranks, 1)
     facts = Launch(
         program=found.name,
@@ -166,8 +167,8 @@ def launch(argv: Sequence[str], read: Read = no_file) -> Collected[Launch]:
         soc_version=said.text("soc"),
         config=said.text("config"),
         flags=dict(flags),
-        unreadable=tuple(said.unreadable),
-        no_json=tuple(no_json(flags)) if found.name == VLLM else (),
+        unreadable=tuple(said.unreadable) or unseen,
+        no_json=(tuple(no_json(flags)) if found.name == VLLM else ()) or unseen,
     )
     return area.of(facts)
 

@@ -109,6 +109,12 @@ def share(text: str) -> float | Missing:
     return float(text)
 
 
+def share_of_gib(text: str) -> float | Missing:
+    """``--cpu-offload-gb 10`` and ``2.5``."""
+    found = re.fullmatch(r"\d{1,6}(\.\d{1,3})?", text.strip(), re.ASCII)
+    return float(found[0]) if found else Missing(Reason.FAILED, f"{text[:60]!r} is no number of GiB")
+
+
 def ranks(text: str) -> int | Missing:
     """A number of ranks: 1 or more, and no more than anybody has."""
     found = int(text) if is_number(text.strip()) and len(text) < 9 else 0

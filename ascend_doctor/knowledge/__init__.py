@@ -17,6 +17,7 @@ PARTS = (
     "packages",
     "profile",
     "pairs",
+    "programs",
     "torch_npu_table",
     "vllm_ascend_table",
 )
