@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -45,11 +46,15 @@ def situation_of(name: str) -> Situation:
     return situation
 
 
+judged_on = lru_cache(maxsize=None)(situation_of)
+"""For what only reads: a host is collected once, however many checks name it."""
+
+
 @pytest.mark.parametrize("name", HOSTS)
 def test_a_host_gives_the_errors_and_warnings_that_it_expects_and_no_other(name: str) -> None:
     call = asked_of(name)
     checks = [c for c in CHECKS if not c.on_request or (call.requested and keeps(c.id, call.requested, ()))]
-    findings = judged([c for c in checks if keeps(c.id, (), call.passed_over)], situation_of(name))
+    findings = judged([c for c in checks if keeps(c.id, (), call.passed_over)], judged_on(name))
     grave = {(f.check, f.severity) for f in findings if f.verdict == "fail" and f.severity != "info"}
     expected = {
         (e["check"], e.get("severity")) for e in expectations(name) if e.get("severity") in ("error", "warning")
@@ -69,7 +74,7 @@ def test_a_check_is_reached_as_pass_fail_and_unknown(check: Check) -> None:
         names = check.tests.get(verdict, ())
         assert names, f"{check.id} names no host that gives {verdict}"
         for name in names:
-            found = {f.verdict for f in judged([_alone(check)], situation_of(name))}
+            found = {f.verdict for f in judged([_alone(check)], judged_on(name))}
             assert verdict in found, f"{check.id} on {name}"
 
 
@@ -77,7 +82,7 @@ def test_a_check_is_reached_as_pass_fail_and_unknown(check: Check) -> None:
 def test_each_way_to_fail_is_reached(check: Check) -> None:
     reached: set[int] = set()
     for name in check.tests.get("fail", ()):
-        situation = situation_of(name)
+        situation = judged_on(name)
         for number, entry in enumerate(check.fail):
             first = _alone(check, fail=(entry,))
             if any(f.verdict == "fail" for f in judged([first], situation)):

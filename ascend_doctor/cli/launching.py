@@ -39,6 +39,22 @@ def starts(exit_code: int, gate: Gate) -> bool:
     return exit_code == 0 or (exit_code in STARTED_ON and not gate.strict)
 
 
+def heed_signals() -> None:
+    """As the first process of a container: the kernel drops signals that it does not handle; these end the gate.
+
+    The program that is started afterwards finds them as they were.
+    """
+    for name in ("SIGTERM", "SIGHUP", "SIGQUIT"):
+        number = getattr(signal, name)
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _end)
+
+
+def _end(number: int, frame: object) -> NoReturn:
+    sys.stderr.flush()
+    os._exit(128 + number)
+
+
 def start(command: Command) -> NoReturn:
     """Replaces this process by the command; signals that Python ignores are heard again. Raises SessionError."""
     words, environ = list(command.argv), dict(os.environ)

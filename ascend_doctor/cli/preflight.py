@@ -80,6 +80,8 @@ def command(
     from ascend_doctor.engine.situation import WORKERS
     from ascend_doctor.engine.waivers import load_waivers
 
+    if execute:
+        launching.heed_signals()
     book = chosen_rules(rules, rules_pack, waivers)
     launch = _launch(command_line, execute, snapshot, plan)
     if launch is not None and python is None and not snapshot:

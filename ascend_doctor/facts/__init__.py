@@ -2,6 +2,7 @@
 
 AREAS = (
     "atc",
+    "binding_tools",
     "cann",
     "cgroup",
     "checkpoint",
@@ -47,5 +48,6 @@ AREAS = (
     "torch_build",
     "ulimits",
     "user",
+    "vllm_build",
 )
 """Each is a module here with ``collect(host) -> Collected[...]``; its facts are a dataclass or a mapping."""

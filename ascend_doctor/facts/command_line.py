@@ -16,6 +16,7 @@ from ascend_doctor.host import Missing, Reason
 from ascend_doctor.records import dataclass
 
 VLLM, SGLANG, TORCHRUN, MINDIE, ATC = "vllm", "sglang", "torchrun", "mindie", "atc"
+LLAMA = "llama.cpp"
 MODULE, OTHER = "python-module", "other"
 MODULES = {
     "vllm.entrypoints.openai.api_server": VLLM,
@@ -199,6 +200,7 @@ def program(words: Sequence[str]) -> Program:
     if name == "sglang" and rest[:1] == ("serve",):
         return Program(SGLANG, "", rest[1:])
     known = {"torchrun": TORCHRUN, "mindieservice_daemon": MINDIE, "atc": ATC, "atc.bin": ATC}
+    known.update(dict.fromkeys(("llama-server", "llama-cli", "llama-bench"), LLAMA))
     return Program(known.get(name, OTHER), "", rest)
 
 
