@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
@@ -30,6 +31,7 @@ from ascend_doctor.cli.session import (
 )
 
 if TYPE_CHECKING:
+    from ascend_doctor.engine.launching import Command
     from ascend_doctor.host import Collected
 
 
@@ -87,6 +89,8 @@ def command(
     from ascend_doctor.engine.situation import WORKERS
     from ascend_doctor.engine.waivers import load_waivers
 
+    if execute:
+        launching.heed_signals()
     book = chosen_rules(rules, rules_pack, waivers)
     if smoke:
         click.get_current_context().meta.setdefault(EXTENT, {})["smoke"] = True
@@ -95,8 +99,18 @@ def command(
         python = launching.python_of(launch)
     host = chosen_host(snapshot, python, timeout, book)
     chosen = chosen_profile(profile, book)
-    requested, passed_over = (launch.requested, launch.passed_over) if launch else ((), ())
+    requested: tuple[str, ...] = ()
+    passed_over: tuple[str, ...] = ()
     rows: tuple[str, ...] = ()
+    if launch is not None:
+        from ascend_doctor.engine.launching import command_of, launched
+        from ascend_doctor.engine.launching import given as given_by
+        from ascend_doctor.knowledge.environment import known_env
+
+        launch = command_of(command_line, host, "" if snapshot else os.getcwd()) or launch
+        with rule_errors(book):
+            host = launched(host, launch, *known_env(book.rules))
+        requested, passed_over = launch.requested, launch.passed_over(host)
     if smoke:
         from ascend_doctor.cli.smoke import SINGLE
         from ascend_doctor.report.smoke import ROWS
@@ -112,8 +126,7 @@ def command(
         return 0
     given: tuple[Collected[Any], ...] = ()
     if launch is not None:
-        host = launching.launched(host, launch, book)
-        given = launching.given(host, launch, live=not snapshot)
+        given = given_by(host, launch, None if snapshot else launching.folder_of(launch))
     if smoke and snapshot:
         from ascend_doctor.cli.smoke import has_a_run
 
@@ -152,10 +165,14 @@ def command(
     return run.exit_code
 
 
-def _launch(line: Sequence[str], execute: bool, snapshot: str | None, plan: bool) -> launching.Command | None:
+def _launch(line: Sequence[str], execute: bool, snapshot: str | None, plan: bool) -> Command | None:
     """Raises SessionError for what does not go together."""
     if execute and (not line or snapshot or plan):
         raise SessionError(
             "--exec starts a command on this machine: preflight --exec -- COMMAND..., without --snapshot"
         )
-    return launching.command_of(line)
+    if not line:
+        return None
+    from ascend_doctor.engine.launching import command_of
+
+    return command_of(line)
