@@ -65,6 +65,10 @@ class ToldHost:
         return self._told("observed", area)
 
     @property
+    def origin(self) -> str:
+        return "live"
+
+    @property
     def identity(self) -> Identity:
         return self._identity
 

@@ -87,6 +87,10 @@ class Recorder:
         return self._inner.extent
 
     @property
+    def origin(self) -> str:
+        return self._inner.origin
+
+    @property
     def identity(self) -> Identity:
         found: Identity = self._once.of("identity", lambda: self._inner.identity)
         return found
