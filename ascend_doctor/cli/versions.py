@@ -42,12 +42,12 @@ def command(
     from ascend_doctor.engine.run import Asked, preflight
     from ascend_doctor.engine.situation import WORKERS
     from ascend_doctor.engine.waivers import load_waivers
-    from ascend_doctor.report.versions import TABLES, as_json, lines, read_tables, table
-    from ascend_doctor.report.words import words
+    from ascend_doctor.report.versions import TABLES, as_json, lines, read_tables
 
     book = chosen_rules(rules, rules_pack, waivers)
     if wanted is not None:
         from ascend_doctor.report.wanted import UnknownReleaseError, wanted_json, wanted_text
+        from ascend_doctor.report.words import words
 
         with rule_errors(book):
             known = read_tables(book.rules)
@@ -72,9 +72,6 @@ def command(
     )
     with rule_errors(book):
         run = preflight(host, asked)
-    found = lines(run)
-    run = replace(run, kind="versions", facts={"versions": as_json(found)})
-    if format_ == "console" and not quiet:
-        click.echo(table(found, words(lang), verbose))
+    run = replace(run, kind="versions", facts={"versions": as_json(lines(run))})
     tell(run, format_, outputs, lang, quiet, verbose)
     return run.exit_code
