@@ -84,9 +84,11 @@ def test_what_other_verbs_answer(call: list[str], tmp_path: Path) -> None:
 def test_what_a_verb_shows_is_what_its_stored_run_shows(tmp_path: Path) -> None:
     doctor = Command(tmp_path)
     for call in ("memory", "numa-plan", "numa-lint", "versions"):
-        shown = doctor(*VERBS[call], "--snapshot", EXAMPLE, "-o", "run.json").stdout
+        shown = doctor(*VERBS[call], "--snapshot", EXAMPLE).stdout
+        document = doctor(*VERBS[call], "--snapshot", EXAMPLE, "--format", "json").stdout
+        (tmp_path / "run.json").write_text(document, encoding="utf-8")
         assert doctor("report", "run.json").stdout == shown
-        assert doctor("report", "-", input=(tmp_path / "run.json").read_text(), stdin=None).stdout == shown
+        assert doctor("report", "-", input=document, stdin=None).stdout == shown
 
 
 @cache

@@ -261,6 +261,8 @@ class Printer:
 
 def printable(text: str) -> str:
     """Text from a host, safe on a terminal: control and direction characters are shown, not obeyed."""
+    if "\t" in text:
+        text = text.expandtabs()
     return "".join(c if c == "\n" or (c.isprintable() and not _turns(c)) else f"\\x{ord(c):02x}" for c in text)
 
 

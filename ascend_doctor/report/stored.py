@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, Callable
 
 from ascend_doctor.engine.checks import EFFECTS, LAYERS, SEVERITIES
 from ascend_doctor.engine.findings import VERDICTS, Evidence, Finding, Note, RemedyStep, WaiverUsed
@@ -27,7 +28,13 @@ _CORE = (
     *("schema", "kind", "tool", "host", "started", "seconds", "verdict", "gate", "counts", "notes", "findings"),
     "collection",
 )
-_OF_RUN = ("facts", "machine")
+REDACTED = ("none", "secrets", "identity")
+
+_OF_RUN: Mapping[str, Callable[[Field], Any]] = {
+    "facts": lambda field: field.or_none(Field.mapping),
+    "machine": lambda field: field.or_none(Field.mapping),
+    "redacted": lambda field: field.one_of(REDACTED),
+}
 """Keys that are fields of a Run by the same name, where there are any; all others are its ``answer``."""
 
 _EMBEDDED = re.compile(r'<script type="application/json" id="run">(.*?)</script>', re.DOTALL)
@@ -79,7 +86,7 @@ def run_of_document(document: dict[str, Any]) -> Run:
     if schema != SCHEMA:
         raise StoredError(f"schema: {schema[:60]} is not {SCHEMA}, which this ascend-doctor reads")
     known = {field.name for field in fields(Run)}
-    parts: dict[str, Any] = {n: root[n].or_none(Field.mapping) for n in _OF_RUN if n in document and n in known}
+    parts = {name: read(root[name]) for name, read in _OF_RUN.items() if name in document and name in known}
     answer = {key: value for key, value in document.items() if key not in (*_CORE, *parts)}
     gate = root["gate"]
     run = Run(
