@@ -6,32 +6,40 @@ from pathlib import Path
 
 import click
 
-from ascend_doctor.cli.options import host_options
+from ascend_doctor.cli.options import host_options, redaction_options
 from ascend_doctor.cli.session import SessionError, chosen_host, chosen_rules, say
 from ascend_doctor.facts import AREAS
 
 
 @click.command("collect")
 @host_options
+@redaction_options
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing.")
 @click.argument("path", type=click.Path(path_type=Path))
 def command(snapshot: str | None, python: str | None, timeout: float, quiet: bool, path: Path) -> int:
     """Write what `preflight` would ask, with the answers, to a new folder or .tar.gz.
 
-    Values that look like secrets are replaced; nothing that exists is overwritten.
+    Hosts, users, addresses and serial numbers are replaced by pseudonyms that judge alike; --no-redact keeps them and
+    says so in the name. Secrets are always taken out. With --snapshot another snapshot is written anew. Nothing that
+    exists is overwritten.
     """
+    from ascend_doctor.cli.redaction import Redaction
     from ascend_doctor.engine.situation import Situation
     from ascend_doctor.host.recorder import Recorder, RecordError
 
+    redaction = Redaction()
+    path = redaction.place(path)
+    redaction.check_map(path)
     book = chosen_rules()
     recorder = Recorder(chosen_host(snapshot, python, timeout, book))
     try:
         situation = Situation(recorder, book.rules)
         situation.collect(AREAS)
-        recorder.save(path)
+        recorder.save(path, redaction.hiding())
     except RecordError as error:
         raise SessionError(str(error)) from None
     for detail in situation.broken:
         say(detail)
     say(f"written: {path}\njudge it anywhere: ascend-doctor preflight --snapshot {path}", quiet)
+    redaction.save_map(quiet)
     return 4 if situation.broken else 0

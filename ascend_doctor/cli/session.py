@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ascend_doctor.cli.options import EXTENT, HOST_ROOT
+from ascend_doctor.cli.options import EXTENT, HOST_ROOT, HOSTS
 from ascend_doctor.paths import data_folder
 
 if TYPE_CHECKING:
@@ -38,6 +38,12 @@ class BrokenRules(SessionError):
 def chosen_host(snapshot: str | None, python: str | None, timeout: float, book: Rulebook) -> Host:
     """The snapshot that was named, the host at ``--host-root``, or this machine. Raises SessionError."""
     meta = click.get_current_context().meta
+    host = _host(meta, snapshot, python, timeout, book)
+    meta.setdefault(HOSTS, []).append(host)
+    return host
+
+
+def _host(meta: Mapping[str, Any], snapshot: str | None, python: str | None, timeout: float, book: Rulebook) -> Host:
     root = meta.get(HOST_ROOT)
     if root is not None:
         return _rooted_host(root, snapshot, python, timeout, _extent(meta))

@@ -56,6 +56,8 @@ class Run:
     """What the pictures are drawn from, as derive/machine.py gives it."""
     logs: LogReport | None = None
     """Of a run over logs: what reports tell beside findings; ``answer`` has it for the document."""
+    redacted: str = "none"
+    """What was hidden of it: none, secrets, or identity, which is hosts, users and addresses as well."""
     version: str = __version__
     """Of the ascend-doctor that judged; a stored run may be told by a newer one."""
 
@@ -161,6 +163,7 @@ def run_as_json(run: Run) -> dict[str, Any]:
         "schema": SCHEMA,
         "kind": run.kind,
         "tool": {"version": run.version, "rules": run.rules},
+        "redacted": run.redacted,
         "host": dict(run.host),
         "started": run.started,
         "seconds": run.seconds,
