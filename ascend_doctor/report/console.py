@@ -65,6 +65,10 @@ def plain_text(run: Run, lang: str) -> str:
 
 
 def _printer(run: Run, console: Console, words: Words, verbose: bool) -> Printer:
+    if run.kind == "diff":
+        from ascend_doctor.report.diff_console import DiffPrinter
+
+        return DiffPrinter(run, console, words, verbose)
     if run.logs is None:
         return Printer(run, console, words, verbose)
     from ascend_doctor.report.logs_console import LogPrinter
@@ -93,18 +97,28 @@ class Printer:
         if quiet:
             return
         if not healthy:
-            self._line(Text(printable(host_line(run)), style="dim"))
+            self._who()
         self._notes()
         self._answer_text()
         self._do_first()
         top = [f for f in run.findings if f.verdict in ("fail", "waived") and not f.because]
         self._found(top)
         self._unknown([f for f in run.findings if f.verdict == "unknown" and not f.because])
+        self._behind()
         if self.verbose:
             self._listed("does_not_apply", [f for f in run.findings if f.verdict == "skip"])
             self._listed("passed_checks", [f for f in run.findings if f.verdict == "pass"])
         if not healthy:
             self._counts(bool(top or run.counts["unknown"]))
+
+    def _who(self) -> None:
+        self._line(Text(printable(host_line(self.run)), style="dim"))
+
+    def _behind(self) -> None:
+        """What a kind of run tells behind its findings."""
+
+    def _of_finding(self, finding: Finding) -> None:
+        """What a kind of run tells of a finding below what was found."""
 
     def _notes(self) -> None:
         for note in self.run.notes:
@@ -169,6 +183,7 @@ class Printer:
         for name, texts in (("found", finding.found), ("expected", finding.expected)):
             if texts is not None:
                 self._field(name, texts[self.language])
+        self._of_finding(finding)
         if finding.waiver is not None:
             self._field("waived", self.words.waiver(finding.waiver))
         if self.verbose:

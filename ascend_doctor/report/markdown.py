@@ -68,6 +68,11 @@ class _Page:
             from ascend_doctor.report.logs_markdown import lines
 
             yield from lines(self.run.logs, self.words)
+        if self.run.kind == "diff":
+            from ascend_doctor.report import diff_markdown
+
+            yield from diff_markdown.lines(self.run, self.words)
+            return
         text = answer_text(self.run, self.words, verbose=True)
         if text:
             yield ""
