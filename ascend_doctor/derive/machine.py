@@ -15,7 +15,7 @@ from ascend_doctor.facts.npu_holders import NpuHolders
 from ascend_doctor.facts.npu_table import Chip, Process
 from ascend_doctor.facts.numa import Numa
 from ascend_doctor.facts.topo import Topo
-from ascend_doctor.host import Missing
+from ascend_doctor.host import Missing, Reason
 
 FABRIC = ("HCCS", "HCCS_SW", "SIO", "UB")
 """Words of npu-smi's topology for links from chip to chip that leave the host's own buses out."""
@@ -67,6 +67,7 @@ def known(value: object) -> Any:
 def _npus(npu: Npu, seen: Seen) -> Iterator[dict[str, Any]]:
     assert not isinstance(npu.chips, Missing)
     links = seen.known_rows("pci.links")
+    asked = not isinstance(links, Missing) or links.reason is not Reason.NOT_COLLECTED
     by_address = {} if isinstance(links, Missing) else {link.address: link for link in links}  # type: ignore[attr-defined]
     affinity = seen.known_rows("numa.affinity")
     near = {} if isinstance(affinity, Missing) else {card.npu: card for card in affinity}  # type: ignore[attr-defined]
@@ -88,19 +89,22 @@ def _npus(npu: Npu, seen: Seen) -> Iterator[dict[str, Any]]:
             "used_mib": known(used),
             "total_mib": known(total.mib),
             "bus": bus,
-            "link": None
-            if link is None
-            else {
-                "width": known(link.current_width),
-                "possible_width": known(link.possible_width),
-                "speed_gts": known(link.current_speed_gts),
-                "possible_speed_gts": known(link.possible_speed_gts),
-            },
+            "link": _link(link) if asked and bus else None,
             "nodes": list(near[chip.npu_id].numbers)
             if chip.npu_id in near and not isinstance(near[chip.npu_id].numbers, Missing)
             else None,
             "holders": _holders(npu, chip, holders),
         }
+
+
+def _link(link: Any) -> dict[str, Any]:
+    """All unknown where the bus could not be seen, or does not show this chip."""
+    return {
+        "width": known(getattr(link, "current_width", None)),
+        "possible_width": known(getattr(link, "possible_width", None)),
+        "speed_gts": known(getattr(link, "current_speed_gts", None)),
+        "possible_speed_gts": known(getattr(link, "possible_speed_gts", None)),
+    }
 
 
 def _holders(npu: Npu, chip: Chip, holders: object) -> list[dict[str, Any]] | None:
