@@ -162,6 +162,9 @@ class Nothing(Hiding):
     def data(self, data: bytes) -> bytes:
         return data
 
+    def text(self, text: str) -> str:
+        return text
+
 
 def one_spelling(answers: Mapping[str, Any]) -> Mapping[str, Any]:
     """``/a/./b/`` and ``/a/b`` are one question; no machine tells them apart."""

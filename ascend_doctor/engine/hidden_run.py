@@ -10,6 +10,8 @@ from ascend_doctor.engine.findings import Evidence, Finding, Localized, Note, Re
 from ascend_doctor.engine.run import Run
 from ascend_doctor.host import Missing
 from ascend_doctor.host.redact import Hiding
+from ascend_doctor.logs import Incident
+from ascend_doctor.logs.incidents import template
 
 T = TypeVar("T")
 
@@ -50,28 +52,28 @@ def _texts(run: Run) -> Iterator[str]:
         yield from (finding.found or {}).values()
         for missing in finding.missing:
             yield missing.detail
-    for value in (run.facts, run.machine, run.answer, run.logs):
+    for value in (run.facts, run.machine, run.answer if run.logs is None else run.logs):
         yield from _all_texts(value)
 
 
-def _all_texts(value: object) -> Iterator[str]:
+def _all_texts(value: object, name: str = "") -> Iterator[str]:
+    """What is a name as a whole gets a label, by which it is known as one."""
     if isinstance(value, str):
-        yield value
+        label = "hostname=" if name in _OF_HOSTS else "user=" if name in _OF_USERS else ""
+        yield label + value
     elif isinstance(value, Mapping):
         for key, item in value.items():
             yield from _all_texts(key)
-            yield from _all_texts(item)
+            yield from _all_texts(item, key)
     elif isinstance(value, (tuple, list)):
         for item in value:
             yield from _all_texts(item)
     elif is_dataclass(value) and not isinstance(value, type):
-        for part in value.__dict__.values():
-            yield from _all_texts(part)
+        for field, part in value.__dict__.items():
+            yield from _all_texts(part, field)
 
 
 def _finding(finding: Finding, hide: Hiding) -> Finding:
-    if finding.verdict in ("pass", "skip") and not (finding.evidence or finding.missing):
-        return replace(finding, subject=hide.text(finding.subject))
     return replace(
         finding,
         subject=hide.text(finding.subject),
@@ -114,7 +116,7 @@ class _Deep:
 
     def _of(self, value: Any, name: str) -> Any:
         if isinstance(value, str):
-            return self._named(value, name)
+            return self._named(value, name) if len(value) > 1 else value
         if value is None or isinstance(value, (int, float)):
             return value
         if isinstance(value, Mapping):
@@ -142,7 +144,7 @@ class _Deep:
                 continue
             within = "user" if name == "user" and key == "name" else key if isinstance(key, str) else ""
             found[self._hide.text(key) if isinstance(key, str) else key] = self._of(item, within)
-        return found
+        return _grouped_by_text(value, found) if value.get("template") else found
 
     def _record(self, value: Any) -> Any:
         kind = type(value)
@@ -155,4 +157,17 @@ class _Deep:
             new = self._of(old, name)
             if new is not old and new != old:
                 changed[name] = new
-        return replace(value, **changed) if changed else value
+        if not changed:
+            return value
+        if isinstance(value, Incident) and value.template:
+            events = changed.get("events", value.events)
+            if events[0].record.text != value.first.record.text:
+                changed["template"] = template(events[0].record.text)
+        return replace(value, **changed)
+
+
+def _grouped_by_text(old: Mapping[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """A template has no numbers, so that a name of a host is no longer one in it: it is made anew of the text."""
+    if "text" in old and old["text"] != new["text"]:
+        new["template"] = template(new["text"])
+    return new

@@ -119,7 +119,7 @@ class Addresses:
             named = found[1] if is_known else self._pseudonyms.ipv4_network(address, length)
         else:
             named = self._pseudonyms.ipv4(address)
-        return _in_column(f"{found[1]}{found[2] or ''}", f"{named}{found[2] or ''}", found[3])
+        return in_column(f"{found[1]}{found[2] or ''}", f"{named}{found[2] or ''}", found[3])
 
     def _is_address(self, found: re.Match[str], address: int) -> bool:
         text, start, end = found.string, found.start(), found.end(1)
@@ -147,7 +147,7 @@ class Addresses:
         if address is None or not _is_machines6(address):
             return found[0]
         named = written6(self._pseudonyms.ipv6(address), whole="::" not in text)
-        return _in_column(text + tail, (named.upper() if text.isupper() else named) + tail, spaces)
+        return in_column(text + tail, (named.upper() if text.isupper() else named) + tail, spaces)
 
     def _hex6(self, found: re.Match[str]) -> str:
         address = int(found[1], 16)
@@ -213,7 +213,7 @@ def _turned(words: str) -> str:
     return "".join(words[start + at : start + at + 2] for start in range(0, len(words), 8) for at in range(6, -1, -2))
 
 
-def _in_column(before: str, after: str, spaces: str | None) -> str:
+def in_column(before: str, after: str, spaces: str | None) -> str:
     """What follows stays in its column where there is room."""
     if not spaces:
         return after

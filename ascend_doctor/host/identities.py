@@ -54,6 +54,13 @@ URL = re.compile(
     r"(?:[^\s/@\"']{1,200}@)?)([A-Za-z0-9][\w.-]{0,253})",
     re.ASCII,
 )
+WHOLE_HOST = re.compile(
+    r"(?<![\w.@/-])((?:[a-z0-9][a-z0-9-]{0,62}\.){1,5}(?:(?:com|cn|lan|corp|intranet|internal|localdomain)(?![\w.-])"
+    r"|[a-z]{2,12}(?=:\d{2,5}/)))",
+    re.ASCII,
+)
+"""``registry.corp.cn``, ``registry.corp.io:5000/image``; a file or a module has no such end."""
+
 EMAIL = re.compile(r"(?<![\w.+-])([\w.+-]{1,64})@((?:[A-Za-z0-9-]{1,63}\.){1,6}[A-Za-z]{2,24})(?![\w-])", re.ASCII)
 
 HOST_STEMS = ("name", "host", "server", "node", "fqdn")
@@ -246,6 +253,10 @@ class Names:
             for found in URL.finditer(text):
                 if self.is_host(found[2]) and not self._public.is_word(found[2]):
                     self._add_host(found[2])
+        for found in WHOLE_HOST.finditer(text) if "." in text else ():
+            if self.is_host(found[1]) and not self._public.is_word(found[1]):
+                self._add_host(found[1])
+                self.add_domain(found[1].partition(".")[2])
         if ":" in text:
             self.add_hosts(found[2] for found in SYSLOG.finditer(text))
         lower = text.lower()

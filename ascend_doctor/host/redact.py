@@ -43,7 +43,10 @@ _GIVEN = re.compile(
 )
 """Tokens of Hugging Face, OpenAI, GitHub, GitLab, Slack, AWS, Google and ModelScope, and JSON web tokens (RFC 7519)."""
 
-_GIVEN_STEMS = (b"hf_", b"sk-", b"gh", b"glpat-", b"xox", b"akia", b"aiza", b"ms-", b"eyj")
+_GIVEN_STEMS = (
+    *(b"hf_", b"sk-", b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_", b"github_pat_", b"glpat-"),
+    *(b"xoxa-", b"xoxb-", b"xoxp-", b"xoxr-", b"xoxs-", b"akia", b"aiza", b"ms-", b"eyj"),
+)
 _PRIVATE_KEY = re.compile(
     rb"(-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----)(?!\*{3})[^-]{1,20000}(?:(?=-----END)|\Z)|(?<=ssh-rsa )AAAA[\w+/=]{40,}"
 )
@@ -54,6 +57,22 @@ _BEHIND_NAME = (
     re.compile(rb"(?<=[\"'])([A-Za-z_][\w.-]{0,100})([\"']\s*:\s*)(\"[^\"\n\0]*\"|'[^'\n\0]*')"),
     re.compile(rb"(?m)(?:(?<=^)|(?<=[\"']))([ \t]*[A-Za-z_][\w.-]{0,100})(:[ \t]+|[ \t]+=[ \t]+)" + _VALUE),
 )
+
+
+_ALL_STEMS = tuple(
+    stem.decode() for stem in (b"://", b"authorization", b"bearer ", b"private key", b"ssh-rsa", *_GIVEN_STEMS, *_STEMS)
+)
+
+
+def secrets_in(text: str) -> str:
+    """Of a text that is no bytes; most hold no secret, which is soon seen."""
+    lower = text.lower()
+    for stem in _ALL_STEMS:
+        if stem in lower:
+            data = text.encode("utf-8", "surrogatepass")
+            hidden = secrets(data)
+            return text if hidden == data else hidden.decode("utf-8", "surrogatepass")
+    return text
 
 
 def secrets(text: bytes) -> bytes:
@@ -67,11 +86,15 @@ def secrets(text: bytes) -> bytes:
         text = _BEARER.sub(rb"\1" + HIDDEN, text)
     if b"private key" in lower or b"ssh-rsa" in lower:
         text = _PRIVATE_KEY.sub(lambda found: (found[1] or b"") + HIDDEN, text)
-    if any(stem in lower for stem in _GIVEN_STEMS):
-        text = _GIVEN.sub(HIDDEN, text)
-    if any(stem in lower for stem in _STEMS):
-        for pattern in _BEHIND_NAME:
-            text = pattern.sub(_hidden, text)
+    for stem in _GIVEN_STEMS:
+        if stem in lower:
+            text = _GIVEN.sub(HIDDEN, text)
+            break
+    for stem in _STEMS:
+        if stem in lower:
+            for pattern in _BEHIND_NAME:
+                text = pattern.sub(_hidden, text)
+            break
     return text
 
 
@@ -107,7 +130,7 @@ class Hiding:
         return secrets(data)
 
     def text(self, text: str) -> str:
-        return self.data(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+        return secrets_in(text)
 
     def file(self, path: str, data: bytes) -> bytes:
         return self.data(data)

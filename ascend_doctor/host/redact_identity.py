@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Callable
 
-from ascend_doctor.host.addresses import Addresses
+from ascend_doctor.host.addresses import Addresses, in_column
 from ascend_doctor.host.identities import (
     ACCOUNT,
     EMAIL,
@@ -32,7 +32,7 @@ from ascend_doctor.host.identities import (
     is_sure,
 )
 from ascend_doctor.host.pseudonyms import NAMED, Pseudonyms
-from ascend_doctor.host.redact import HIDDEN, Hiding, secrets
+from ascend_doctor.host.redact import HIDDEN, Hiding, secrets, secrets_in
 
 Match = re.Match[str]
 
@@ -52,9 +52,14 @@ _SERIAL_FILES = re.compile(
 )
 _HOST_FILES = ("/etc/hostname", "/proc/sys/kernel/hostname")
 
+SURE_SERIAL, LONG_NUMBER = 8, 12
+"""Characters of a serial number that is nothing else, with letters and without."""
+
+SHORTEST_TEXT, LINE = 6, 4000
+"""Characters of a text in which something says that something else is a name, and of one that may come again."""
+
 MEMORY = 20_000
 """Texts whose answer is kept: a report says most things twice, in two languages."""
-
 
 _BINARY = (b"\x7fELF", b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ", b"(\xb5/\xfd")
 """Beginnings of programs and packed files: what a changed byte would break, and no text can be seen in."""
@@ -71,6 +76,7 @@ class Redactor(Hiding):
         self._addresses = Addresses(pseudonyms)
         self._known: dict[str, str] = {}
         self._anywhere: tuple[int, re.Pattern[str] | None] = (-1, None)
+        self._by_names = {"host": pseudonyms.host, "user": pseudonyms.user, "serial": pseudonyms.serial}
 
     def add(self, found: Found) -> None:
         """What a host says of itself."""
@@ -81,10 +87,24 @@ class Redactor(Hiding):
 
     def learn(self, texts: Iterable[str]) -> None:
         """Names that stand in texts as such are hidden in all texts."""
+        seen: set[str] = set()  # a report says most things several times
         for text in texts:
-            if not text.startswith("\x7fELF"):
+            if text in seen:
+                continue
+            if len(text) < LINE:
+                seen.add(text)
+            if len(text) >= SHORTEST_TEXT and not text.startswith("\x7fELF"):
                 self.names.learn(text)
+                self._learn_serials(text)
         self._known.clear()
+
+    def _learn_serials(self, text: str) -> None:
+        """A long one is known without its label."""
+        if _SERIAL_STEMS.search(text):
+            for found in _SERIAL.finditer(text):
+                least = LONG_NUMBER if found[2].isdigit() else SURE_SERIAL
+                if len(found[2]) >= least and any(sign.isdigit() for sign in found[2]):
+                    self.names.anywhere.setdefault(found[2], "serial")
 
     # Texts
 
@@ -92,7 +112,7 @@ class Redactor(Hiding):
         """A second time it changes nothing."""
         known = self._known.get(text)
         if known is None:
-            known = self._replaced(_str_secrets(text))
+            known = self._replaced(secrets_in(text))
             if len(self._known) < MEMORY:
                 self._known[text] = known
         return known
@@ -186,25 +206,23 @@ class Redactor(Hiding):
         return text if pattern is None else pattern.sub(self._by_kind, text)
 
     def _by_kind(self, found: Match) -> str:
-        name = found[0]
-        if found.lastgroup == "below":
-            return self.pseudonyms.host(name)
-        kind = self.names.anywhere.get(name)
-        return self.pseudonyms.user(name) if kind == "user" else self.pseudonyms.host(name)
+        name = found["below"] or found["name"]
+        kind = "host" if found["below"] else self.names.anywhere[name]
+        return in_column(name, self._by_names[kind](name), found["spaces"])
 
     def _pattern(self) -> re.Pattern[str] | None:
         names, domains = self.names.anywhere, self.names.domains
         count = len(names) + len(domains)
         if count != self._anywhere[0]:
-            parts = []
-            if domains:
-                ends = "|".join(re.escape(name) for name in sorted(domains, key=len, reverse=True))
-                parts.append(rf"(?P<below>(?:[A-Za-z0-9][\w-]{{0,62}}\.){{1,6}}(?i:{ends}))(?![\w-])")
-            if names:
-                longest = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
-                parts.append(rf"(?P<name>{longest})(?![A-Za-z0-9])")
-            pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(parts)})") if parts else None
-            self._anywhere = count, pattern
+            below, longest = (
+                "|".join(re.escape(name) for name in sorted(found, key=len, reverse=True)) or r"(?!)"
+                for found in (domains, names)
+            )
+            pattern = re.compile(
+                rf"(?<![A-Za-z0-9])(?:(?P<below>(?:[A-Za-z0-9][\w-]{{0,62}}\.){{1,6}}(?i:{below}))(?![\w-])"
+                rf"|(?P<name>{longest})(?![A-Za-z0-9]))(?P<spaces> {{2,}})?"
+            )
+            self._anywhere = count, pattern if count else None
         return self._anywhere[1]
 
     # Values that stand alone
@@ -281,9 +299,3 @@ class Redactor(Hiding):
 
 def _as_text(data: bytes, change: Callable[[str], str]) -> bytes:
     return change(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-
-
-def _str_secrets(text: str) -> str:
-    encoded = text.encode("utf-8", "surrogatepass")
-    hidden = secrets(encoded)
-    return text if hidden is encoded or hidden == encoded else hidden.decode("utf-8", "surrogatepass")

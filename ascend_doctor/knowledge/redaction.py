@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import ascend_doctor
 from ascend_doctor.knowledge.reading import load_yaml
 from ascend_doctor.paths import data_folder
+
+PARSERS = ("facts", "derive", "logs", "memory")
+"""Parts of this package that look for words in what machines print."""
+
+_EXAMPLES = re.compile(rb"(?m)^\s*- [\"'].*$")
+"""Lines of logs in rules/signatures, which name hosts."""
 
 LISTS = ("users", "hosts", "domains", "words", "values")
 
@@ -29,7 +35,7 @@ class PublicNames:
         self.users, self.hosts = frozenset(lists["users"]), frozenset(lists["hosts"])
         self.values = frozenset(lists["values"])
         self._domains, self._words = frozenset(lists["domains"]), frozenset(lists["words"])
-        self._folders = (*folders, data_folder("checks"), Path(ascend_doctor.__file__).parent)
+        self._folders = (*folders, data_folder("checks"))
         self._texts: bytes | None = None
 
     def is_word(self, name: str) -> bool:
@@ -38,8 +44,7 @@ class PublicNames:
             return True
         if self._texts is None:
             self._texts = b"\n".join(_all_texts(self._folders)).lower()
-        pattern = rb"(?<![a-z0-9])" + re.escape(lower.encode("utf-8", "surrogatepass")) + rb"(?![a-z0-9])"
-        return re.search(pattern, self._texts) is not None
+        return _stands_in(lower.encode("utf-8", "surrogatepass"), self._texts)
 
     def is_public(self, host: str) -> bool:
         """A host that everybody may know: of a public domain, or this machine by its usual name."""
@@ -50,13 +55,29 @@ class PublicNames:
         return any(".".join(parts[n:]) in self._domains for n in range(len(parts)))
 
 
-def _all_texts(folders: Sequence[Path]) -> list[bytes]:
-    found = []
+def _stands_in(word: bytes, text: bytes) -> bool:
+    """As a word of its own. By hand: a pattern would take fifty times as long."""
+    place = text.find(word)
+    while place >= 0:
+        around = text[max(0, place - 1) : place] + text[place + len(word) : place + len(word) + 1]
+        if not any(chr(sign).isalnum() for sign in around if sign < 128):
+            return True
+        place = text.find(word, place + 1)
+    return False
+
+
+def _all_texts(folders: Sequence[Path]) -> Iterator[bytes]:
     for folder in folders:
-        for pattern in ("*.yaml", "*.py"):
-            for path in folder.rglob(pattern):
-                try:
-                    found.append(path.read_bytes())
-                except OSError:
-                    continue
-    return found
+        for name in sorted(folder.rglob("*.yaml")):
+            text = _read(name)
+            yield _EXAMPLES.sub(b"", text) if name.parent.name == "signatures" else text
+    for part in PARSERS:
+        for name in sorted((Path(ascend_doctor.__file__).parent / part).rglob("*.py")):
+            yield _read(name)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
