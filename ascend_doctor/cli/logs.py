@@ -106,7 +106,7 @@ def command(
             book,
             gate=Gate(fail_on, strict),
             wanted=Wanted(since, until, pid, rank, device),
-            live=None if paths else _clock_of(host, is_here=snapshot is None),
+            live=None if paths else clock_of(host, is_here=snapshot is None),
             engine=scan.name,
             read_seen=read_seen,
             named=bool(paths),
@@ -116,7 +116,7 @@ def command(
     return INTERRUPTED if run.logs.analysis.interrupted else run.exit_code
 
 
-def _clock_of(host: Host, is_here: bool) -> BootFact | None:
+def clock_of(host: Host, is_here: bool) -> BootFact | None:
     """When its kernel started; of a snapshot in UTC, since its zone is not in it."""
     from ascend_doctor.host import Missing
     from ascend_doctor.logs.boot import BootFact, local_fact

@@ -7,7 +7,7 @@ from importlib import import_module
 from ascend_doctor.engine.run import Run
 from ascend_doctor.report.words import Words
 
-TOLD_BY = {"memory": "memory", "numa": "numa", "versions": "versions", "diff": "diff"}
+TOLD_BY = {"memory": "memory", "numa": "numa", "versions": "versions", "diff": "diff", "triage": "triage"}
 """Kind -> the module of this package whose ``table`` tells it."""
 
 

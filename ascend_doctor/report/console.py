@@ -69,6 +69,10 @@ def _printer(run: Run, console: Console, words: Words, verbose: bool) -> Printer
         from ascend_doctor.report.diff_console import DiffPrinter
 
         return DiffPrinter(run, console, words, verbose)
+    if run.kind == "triage":
+        from ascend_doctor.report.triage_console import TriagePrinter
+
+        return TriagePrinter(run, console, words, verbose)
     if run.logs is None:
         return Printer(run, console, words, verbose)
     from ascend_doctor.report.logs_console import LogPrinter

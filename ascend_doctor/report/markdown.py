@@ -26,7 +26,7 @@ EXCERPT = 2000
 def as_text(run: Run, lang: str) -> str:
     """Verdict, what to do first, a table of findings, then each in detail; cut where a tracker would refuse it."""
     page = _Page(run, words(lang))
-    text = "\n".join(page.head()) + "\n"
+    text = "\n".join([*page.head(), *page.behind()]) + "\n"
     details = ["\n".join(part) + "\n" for part in page.details()]
     for number, part in enumerate(details):
         if len(text) + len(part) > LIMIT:
@@ -63,7 +63,19 @@ class _Page:
         for finding in self.failed:
             yield self._finding(finding)
 
+    def behind(self) -> Iterator[str]:
+        """What a kind of run has behind its findings; never cut."""
+        if self.run.kind == "triage":
+            from ascend_doctor.report import triage_markdown
+
+            yield from triage_markdown.behind(self.run, self.words)
+
     def _answer(self) -> Iterator[str]:
+        if self.run.kind == "triage":
+            from ascend_doctor.report import triage_markdown
+
+            yield from triage_markdown.lines(self.run, self.words)
+            return
         if self.run.logs is not None:
             from ascend_doctor.report.logs_markdown import lines
 

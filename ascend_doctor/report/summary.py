@@ -23,6 +23,10 @@ class FirstStep:
 
 def headline(run: Run, words: Words) -> str:
     """One sentence: fit, not fit, or cannot say, and why in figures."""
+    if run.kind == "triage":
+        from ascend_doctor.report.triage import triage_headline
+
+        return triage_headline(run, words)
     if run.logs is not None:
         from ascend_doctor.report.logs import log_headline
 
