@@ -240,6 +240,9 @@ def test_one_key_gives_several_hosts_the_same_pseudonyms(careless: Path, doctor:
     doctor("collect", "--snapshot", careless, "--redact-key", "key", "same")
     same = json.loads((doctor.folder / "same/snapshot.json").read_text())
     assert same["identity"]["hostname"] == first["host"]["hostname"]
+    (doctor.folder / "site.yaml").write_text(f"redact-key: {doctor.folder}/key\nredact: true\n")
+    printed = doctor("preflight", "--snapshot", careless, "--config", "site.yaml", "--format", "json").stdout
+    assert json.loads(printed)["host"] == first["host"]
     (doctor.folder / "short").write_text("key")
     refused = doctor("preflight", "--snapshot", careless, "--redact-key", "short")
     assert (refused.returncode, "head -c 32 /dev/urandom" in refused.stderr) == (2, True)

@@ -87,3 +87,41 @@ def test_redacted_logs_tell_the_same(path: Path, tmp_path: Path) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(hide.data(file.read_bytes()))
     assert told(run_of([copy])) == told(run_of([path]))
+
+
+AWKWARD = (
+    "npu",
+    "OK",
+    "Alarm",
+    "910B3",
+    "davinci0",
+    "latest",
+    "python3",
+    "lib64",
+    "Ascend",
+    "node4",
+    "cpu0",
+    "rank1",
+    "ascend-910b",
+    "cann-8",
+)
+"""Names that are also parts of what machines print."""
+
+
+@pytest.mark.parametrize("word", AWKWARD)
+def test_a_host_and_a_user_may_have_any_name(word: str, tmp_path: Path) -> None:
+    passwd = f"root:x:0:0:root:/root:/bin/bash\n{word}:x:1001:1001::/home/{word}:/bin/bash\n"
+    asked = host(
+        "a2-deep-healthy",
+        set={
+            "identity": {"hostname": word, "uid": 1001, "gids": [1001]},
+            "files": {"/etc/passwd": passwd, "/etc/hosts": f"10.1.1.1 {word}\n", "/etc/hostname": f"{word}\n"},
+            "env": {"HCCL_IF_IP": "10.1.1.1", "LD_LIBRARY_PATH": f"/home/{word}/lib:/usr/local/Ascend/driver/lib64"},
+        },
+    )
+    recorder = Recorder(asked)
+    before = found("a2-deep-healthy", recorder)
+    recorder.save(tmp_path / "snapshot", redactor(asked))
+    after = open_snapshot(tmp_path / "snapshot")
+    assert judgement(found("a2-deep-healthy", after)) == judgement(before)
+    assert after.identity.hostname != word

@@ -16,7 +16,9 @@ PARSERS = ("facts", "derive", "logs", "memory")
 _EXAMPLES = re.compile(rb"(?m)^\s*- [\"'].*$")
 """Lines of logs in rules/signatures, which name hosts."""
 
-LISTS = ("users", "hosts", "domains", "words", "values")
+_LEADING_ZERO = re.compile(r"\D0\d")
+
+LISTS = ("users", "hosts", "domains", "words", "numbered", "values")
 
 
 class PublicNames:
@@ -34,6 +36,7 @@ class PublicNames:
                     lists[name].update(map(str, document.get(name) or ()))
         self.users, self.hosts = frozenset(lists["users"]), frozenset(lists["hosts"])
         self.values = frozenset(lists["values"])
+        self._numbered = frozenset(lists["numbered"])
         self._domains, self._words = frozenset(lists["domains"]), frozenset(lists["words"])
         self._folders = (*folders, data_folder("checks"))
         self._texts: bytes | None = None
@@ -41,6 +44,8 @@ class PublicNames:
     def is_word(self, name: str) -> bool:
         lower = name.lower()
         if lower in self._words or lower in self.users:
+            return True
+        if lower.rstrip("0123456789") in self._numbered and not _LEADING_ZERO.search(lower):
             return True
         if self._texts is None:
             self._texts = b"\n".join(_all_texts(self._folders)).lower()
