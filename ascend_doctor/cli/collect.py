@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from ascend_doctor.cli.options import host_options, redaction_options
-from ascend_doctor.cli.session import SessionError, chosen_host, chosen_rules, say
+from ascend_doctor.cli.options import host_options, locale_language, redaction_options
+from ascend_doctor.cli.session import SessionError, chosen_host, chosen_rules, progress, say
 from ascend_doctor.facts import AREAS
 
 
@@ -34,7 +34,8 @@ def command(snapshot: str | None, python: str | None, timeout: float, quiet: boo
     recorder = Recorder(chosen_host(snapshot, python, timeout, book))
     try:
         situation = Situation(recorder, book.rules)
-        situation.collect(AREAS)
+        with progress(quiet, locale_language()):
+            situation.collect(AREAS)
         recorder.save(path, redaction.hiding())
     except RecordError as error:
         raise SessionError(str(error)) from None

@@ -254,12 +254,13 @@ def _redact_map(context: click.Context, parameter: click.Parameter, value: Path 
 def language_option(function: F) -> F:
     """``--lang``; default: what the locale says."""
     option = click.option(
-        "--lang", type=click.Choice(LANGUAGES), default=_locale_language, help="Language of texts [default: by locale]."
+        "--lang", type=click.Choice(LANGUAGES), default=locale_language, help="Language of texts [default: by locale]."
     )
     return option(function)
 
 
-def _locale_language() -> str:
+def locale_language() -> str:
+    """What the locale says; English where it names neither."""
     named = os.environ.get("LC_ALL") or os.environ.get("LC_MESSAGES") or os.environ.get("LANG") or ""
     return "zh" if named.lower().startswith("zh") else "en"
 

@@ -25,6 +25,7 @@ from ascend_doctor.cli.session import (
     chosen_host,
     chosen_profile,
     chosen_rules,
+    progress,
     rule_errors,
 )
 
@@ -97,7 +98,7 @@ def command(
     if launch is not None:
         host = launching.launched(host, launch, book)
         given = launching.given(host, launch, live=not snapshot)
-    with rule_errors(book):
+    with rule_errors(book), progress(quiet, lang):
         run = preflight(
             host,
             Asked(

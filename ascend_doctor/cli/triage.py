@@ -18,11 +18,22 @@ from ascend_doctor.cli.options import (
     report_options,
     rule_options,
 )
-from ascend_doctor.cli.session import chosen_checks, chosen_host, chosen_profile, chosen_rules, rule_errors
+from ascend_doctor.cli.session import (
+    chosen_checks,
+    chosen_host,
+    chosen_profile,
+    chosen_rules,
+    progress,
+    reading,
+    rule_errors,
+)
 
 if TYPE_CHECKING:
     from ascend_doctor.engine.run import Run
     from ascend_doctor.host import Host
+    from ascend_doctor.logs.files import LogFile
+    from ascend_doctor.logs.parts import PartedRecords
+    from ascend_doctor.logs.records import Records
 
 ZONES = timedelta(hours=14)
 """How far a log's local time may be from the UTC in which a snapshot says when it was taken."""
@@ -94,33 +105,37 @@ def command(
     gate = Gate(fail_on, strict)
     checks = chosen_checks(book, [*only, *(() if only else chosen.only)], [*skip, *chosen.skip])
     with rule_errors(book):
-        known = load(book.rules)
-        now = preflight(
-            host,
-            Asked(
-                checks,
-                book,
-                gate=gate,
-                profile=chosen,
-                waivers=load_waivers(book.waivers),
-                with_facts=True,
-                workers=1 if snapshot else WORKERS,
-            ),
-        )
-        log_knowledge = knowledge(book)
-        scan, flood = scanner(log_knowledge.anchors()), Flood()
-        logs = log_run(
-            host,
-            sources.found(paths, host),
-            lambda file: records_of(file, scan, flood),
-            log_knowledge,
+        known, log_knowledge = load(book.rules), knowledge(book)
+        asked = Asked(
+            checks,
             book,
             gate=gate,
-            wanted=Wanted(since or (None if paths else _recent(host, known.recent_hours, snapshot is None)), until),
-            live=None if paths else clock_of(host, is_here=snapshot is None),
-            engine=scan.name,
-            named=bool(paths),
+            profile=chosen,
+            waivers=load_waivers(book.waivers),
+            with_facts=True,
+            workers=1 if snapshot else WORKERS,
         )
+        with progress(quiet, lang):
+            now = preflight(host, asked)
+        scan, flood = scanner(log_knowledge.anchors()), Flood()
+        with reading(quiet, lang) as reads:
+
+            def read(file: LogFile) -> Records | PartedRecords:
+                reads(file.path, file.size)
+                return records_of(file, scan, flood)
+
+            logs = log_run(
+                host,
+                sources.found(paths, host),
+                read,
+                log_knowledge,
+                book,
+                gate=gate,
+                wanted=Wanted(since or (None if paths else _recent(host, known.recent_hours, snapshot is None)), until),
+                live=None if paths else clock_of(host, is_here=snapshot is None),
+                engine=scan.name,
+                named=bool(paths),
+            )
         run = triage(now, logs, known, gate, issue_block(host, now.facts or {}, command_line))
     tell(_to_paste(run) if format_ == "markdown" else run, format_, outputs, lang, quiet, verbose)
     assert run.logs is not None

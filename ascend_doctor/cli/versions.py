@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from ascend_doctor.cli.options import gate_options, host_options, report_options, rule_options
-from ascend_doctor.cli.session import SessionError, chosen_checks, chosen_host, chosen_rules, rule_errors
+from ascend_doctor.cli.session import SessionError, chosen_checks, chosen_host, chosen_rules, progress, rule_errors
 
 CHECKS = ("compat.*", "cann.*", "driver.*", "ascend.present", "npu.answers")
 
@@ -70,7 +70,7 @@ def command(
         workers=1 if snapshot else WORKERS,
         parts=TABLES,
     )
-    with rule_errors(book):
+    with rule_errors(book), progress(quiet, lang):
         run = preflight(host, asked)
     run = replace(run, kind="versions", facts={"versions": as_json(lines(run))})
     tell(run, format_, outputs, lang, quiet, verbose)
