@@ -63,6 +63,7 @@ def with_findings(run: Run, findings: list[Finding]) -> Run:
     return replace(run, findings=tuple(findings), counts=counts, verdict=gate.verdict(code), exit_code=code)
 
 
+@cache
 def logs(name: str = "multi-oom-then-hccl-cascade.log") -> Run:
     return run_of([CAPTURES / "logs" / name])
 
@@ -73,7 +74,8 @@ def many_logs(folder: Path) -> Run:
     for number in range(EVENTS):
         rank = number % 16
         stamp = f"2026-01-01-00:{number // 600 % 60:02}:{number // 10 % 60:02}.{number % 10}00.000"
-        line = f"[ERROR] HCCL({100 + rank},python):{stamp} [a.cc:{number}]{rank} call {_word(number)} of rank {rank} failed\n"
+        head = f"[ERROR] HCCL({100 + rank},python):{stamp} [a.cc:{number}]{rank}"
+        line = f"{head} call {_word(number)} of rank {rank} failed\n"
         name = f"rank{rank}/plog-{100 + rank}_20260101000000000.log"
         texts[name] = texts.get(name, "") + line
     return run_of_texts(folder, texts)

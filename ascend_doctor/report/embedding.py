@@ -16,18 +16,21 @@ from ascend_doctor.report.words import words
 LIMIT = 5_000_000
 """Bytes of a page, never more."""
 
-EMBEDDED = 2_500_000
+EMBEDDED = 3_600_000
 """Characters of the run's document that leave room for the page around it."""
 
-LEVELS = (4000, 1000, 200, 60)
+LEVELS = (4000, 1000, 400, 160)
 """Characters of one piece of evidence or log line, ever fewer."""
 
 MOST = 2000
 """Findings of a page that is cut as far as it goes."""
 
 KIND = "evidence-cut"
-LONG = ("text", "template", "detail", "found", "expected")
-"""Keys of the document whose texts may be long because a host or a log says them."""
+LONG = ("text", "template", "detail", "missing")
+"""Keys of the document whose texts are what a host or a log says; in two languages they are ours, and stay."""
+
+TOLD = ("found", "expected")
+"""Texts of ours that hold what a host says."""
 
 
 def ever_smaller(run: Run) -> Iterator[Run]:
@@ -55,13 +58,11 @@ def _noted(run: Run, cut: int) -> Run:
 
 def _cut(value: Any, limit: int, key: str = "") -> Any:
     if isinstance(value, dict):
-        return {name: _cut(part, limit, name if not (key in LONG and name in ("en", "zh")) else key)
-                for name, part in value.items()}  # fmt: skip
+        told = key in TOLD
+        return {name: _cut(part, limit, key if told else name) for name, part in value.items()}
     if isinstance(value, list):
-        return [_cut(part, limit, key) for part in value]
-    if isinstance(value, str) and key in LONG:
-        return shortened(value, limit)
-    return value
+        return [_cut(part, limit) for part in value]
+    return shortened(value, limit) if isinstance(value, str) and key in (*LONG, *TOLD) else value
 
 
 def digest(run: Run) -> str:

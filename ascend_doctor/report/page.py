@@ -77,9 +77,6 @@ class Page:
         cards = tiles.cards(self.machine, troubles)
         memory = (run.answer or {}).get("memory")
         bar = budget.budget(memory)
-        failed = [
-            item for item in self.items if item.finding.verdict in ("fail", "waived") and not item.finding.because
-        ]
         unknown = self._unknown()
         passed, skipped = self._by_layer("pass"), self._by_layer("skip")
         parts: dict[str, Any] = {
@@ -99,7 +96,7 @@ class Page:
             "near": {npu.place: ", ".join(map(str, npu.nodes)) if npu.nodes else None for npu in self.machine.npus},
             "counts": [(key, run.counts[key], word, target) for key, word, target in COUNTED if run.counts.get(key)],
             "items": self.items,
-            "failed": [self._with_below(item) for item in failed],
+            "failed": self._cards(),
             "unknown": unknown,
             "explained": sum(f.verdict == "unknown" and f.because is not None for f in run.findings),
             "waivers": [item for item in self.items if item.finding.waiver],
@@ -140,10 +137,24 @@ class Page:
                 quoted=finding.found is not None and set(finding.found.values()) <= texts,
             )
 
-    def _with_below(self, item: Item) -> Item:
-        found = consequences(item.finding, self.run.findings)
-        below = tuple(self.by_id[id(finding)] for finding in found)
-        return replace(item, below=below) if below else item
+    def _cards(self) -> list[Item]:
+        """What failed or is waived by itself, each with what follows from it; nothing that was found is left out."""
+        own = [i for i in self.items if i.finding.verdict in ("fail", "waived") and not i.finding.because]
+        below = {id(i.finding): [self.by_id[id(f)] for f in consequences(i.finding, self.run.findings)] for i in own}
+        told = {id(item.finding) for items in below.values() for item in items}
+        open_ = [i for i in self.items if i.finding.because and id(i.finding) not in told]
+        open_ = [i for i in open_ if i.finding.verdict in ("fail", "unknown")]
+        while open_:  # of another subject than its cause, such as a rank that waited for another
+            owner = {one.finding.check: key for key, items in below.items() for one in items}
+            owner.update({i.finding.check: id(i.finding) for i in reversed(own)})
+            known = [item for item in open_ if item.finding.because in owner]
+            if not known:
+                return [replace(i, below=tuple(below.get(id(i.finding), ()))) for i in [*own, *open_]]
+            for item in known:
+                below[owner[str(item.finding.because)]].append(item)
+            done = {id(item) for item in known}
+            open_ = [item for item in open_ if id(item) not in done]
+        return [replace(item, below=tuple(below[id(item.finding)])) for item in own]
 
     def _unknown(self) -> list[list[Item]]:
         open_ = [f for f in self.run.findings if f.verdict == "unknown" and not f.because]
