@@ -11,46 +11,33 @@ from collections.abc import Iterable, Sequence
 from typing import Callable
 
 from ascend_doctor.host.addresses import Addresses, in_column
-from ascend_doctor.host.identities import (
+from ascend_doctor.host.identities import VARIABLES_OF_HOSTS, VARIABLES_OF_USERS, Found
+from ascend_doctor.host.name_patterns import (
     ACCOUNT,
+    CUT,
     EMAIL,
     GROUP,
     HOME,
     HOST_BEHIND,
+    HOST_FILES,
     HOST_STEMS,
     PROMPT,
+    SERIAL,
+    SERIAL_FILES,
+    SERIAL_STEMS,
     SYSLOG,
     UID,
     URL,
     USER_BEHIND,
     USER_STEMS,
-    VARIABLES_OF_HOSTS,
-    VARIABLES_OF_USERS,
-    Found,
-    Names,
-    Public,
+    UUID,
     is_sure,
 )
+from ascend_doctor.host.names import Names, Public
 from ascend_doctor.host.pseudonyms import NAMED, Pseudonyms
 from ascend_doctor.host.redact import HIDDEN, Hiding, secrets, secrets_in
 
 Match = re.Match[str]
-
-_SERIAL = re.compile(
-    r"(?i)((?<![A-Za-z])(?:(?:(?:product|board|chassis|system|vendor|module|device)[_ ])?"
-    r"(?:serial(?:[_ -]?(?:number|num|no))?|sn)"
-    r"|[vndu]?die ?id|asset[_ ]tag|service[_ ]tag|machine[_-]?id|wwn)[\"']?\s{0,40}[:=]\s{0,20}[\"']?)"
-    r"([0-9A-F]{8}(?: [0-9A-F]{8}){1,7}|[A-Z0-9](?:[\w./-]{3,62})[A-Z0-9])(?![\w.-])",
-    re.ASCII,
-)
-_UUID = re.compile(r"(?i)(?<![0-9a-z-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z-])", re.ASCII)
-_SERIAL_STEMS = re.compile(r"(?i)serial|\bsn\b|_sn\b|die ?id|asset|service.tag|machine.?id|wwn")
-
-_SERIAL_FILES = re.compile(
-    r"/sys/(?:class|devices/virtual)/dmi/id/(?:\w+_serial|\w+_asset_tag|product_uuid)|/etc/machine-id"
-    r"|/var/lib/dbus/machine-id|/proc/sys/kernel/random/boot_id|/proc/device-tree/serial-number"
-)
-_HOST_FILES = ("/etc/hostname", "/proc/sys/kernel/hostname")
 
 SURE_SERIAL, LONG_NUMBER = 8, 12
 """Characters of a serial number that is nothing else, with letters and without."""
@@ -75,7 +62,6 @@ class Redactor(Hiding):
         self._public = public
         self._addresses = Addresses(pseudonyms)
         self._known: dict[str, str] = {}
-        self._anywhere: tuple[int, re.Pattern[str] | None] = (-1, None)
         self._by_names = {"host": pseudonyms.host, "user": pseudonyms.user, "serial": pseudonyms.serial}
 
     def add(self, found: Found) -> None:
@@ -100,8 +86,8 @@ class Redactor(Hiding):
 
     def _learn_serials(self, text: str) -> None:
         """A long one is known without its label."""
-        if _SERIAL_STEMS.search(text):
-            for found in _SERIAL.finditer(text):
+        if SERIAL_STEMS.search(text):
+            for found in SERIAL.finditer(text):
                 least = LONG_NUMBER if found[2].isdigit() else SURE_SERIAL
                 if len(found[2]) >= least and any(sign.isdigit() for sign in found[2]):
                     self.names.anywhere.setdefault(found[2], "serial")
@@ -131,6 +117,8 @@ class Redactor(Hiding):
     def _replaced(self, text: str) -> str:
         if len(text) < 2 or text.isspace():
             return text
+        if text.endswith("…"):
+            text = CUT.sub(self._without_beginning, text)
         if "@" in text:
             text = EMAIL.sub(self._email, text)
             text = PROMPT.sub(lambda found: f"{self._user(found[1])}@{self._host(found[2])}", text)
@@ -142,7 +130,7 @@ class Redactor(Hiding):
             text = self._behind_labels(text)
         text = self._addresses.replaced(text)
         if text.count("-") >= 4:
-            text = _UUID.sub(self._uuid, text)
+            text = UUID.sub(self._uuid, text)
         return self._wherever(text)
 
     def _behind_labels(self, text: str) -> str:
@@ -157,8 +145,8 @@ class Redactor(Hiding):
             text = USER_BEHIND.sub(lambda found: found[1] + self._user(found[2]), text)
         if "id=" in text:
             text = UID.sub(lambda found: found[1] + self._user(found[2]), text)
-        if _SERIAL_STEMS.search(text):
-            text = _SERIAL.sub(self._serial, text)
+        if SERIAL_STEMS.search(text):
+            text = SERIAL.sub(self._serial, text)
         return text
 
     def _behind_host(self, found: Match) -> str:
@@ -194,36 +182,27 @@ class Redactor(Hiding):
 
     def _serial(self, found: Match) -> str:
         value = found[2]
-        if not any(sign.isdigit() for sign in value) or _UUID.fullmatch(value):
+        if not any(sign.isdigit() for sign in value) or UUID.fullmatch(value):
             return found[0]
         return found[1] + self.pseudonyms.serial(value)
 
     def _uuid(self, found: Match) -> str:
         return found[0] if set(found[0]) <= set("0-f") else self.pseudonyms.uuid(found[0])
 
+    def _without_beginning(self, found: Match) -> str:
+        """Of a text that was cut: half a name or half an address is still one."""
+        part = found[1]
+        is_half = part.count(".") > 1 or part.count(":") > 2 or self.names.begins(part)
+        return "…" if is_half and not NAMED.match(part) else found[0]
+
     def _wherever(self, text: str) -> str:
-        pattern = self._pattern()
+        pattern = self.names.pattern()
         return text if pattern is None else pattern.sub(self._by_kind, text)
 
     def _by_kind(self, found: Match) -> str:
-        name = found["below"] or found["name"]
-        kind = "host" if found["below"] else self.names.anywhere[name]
+        name = found["host"] or found["name"]
+        kind = "host" if found["host"] else self.names.anywhere[name]
         return in_column(name, self._by_names[kind](name), found["spaces"])
-
-    def _pattern(self) -> re.Pattern[str] | None:
-        names, domains = self.names.anywhere, self.names.domains
-        count = len(names) + len(domains)
-        if count != self._anywhere[0]:
-            below, longest = (
-                "|".join(re.escape(name) for name in sorted(found, key=len, reverse=True)) or r"(?!)"
-                for found in (domains, names)
-            )
-            pattern = re.compile(
-                rf"(?<![A-Za-z0-9])(?:(?P<below>(?:[A-Za-z0-9][\w-]{{0,62}}\.){{1,6}}(?i:{below}))(?![\w-])"
-                rf"|(?P<name>{longest})(?![A-Za-z0-9]))(?P<spaces> {{2,}})?"
-            )
-            self._anywhere = count, pattern if count else None
-        return self._anywhere[1]
 
     # Values that stand alone
 
@@ -253,7 +232,7 @@ class Redactor(Hiding):
         kind, _, name = source.partition(":")
         if kind == "env" and name:
             return self.variable(name, text)
-        if kind == "file" and (name == "/etc/hosts" or name in _HOST_FILES or _SERIAL_FILES.fullmatch(name)):
+        if kind == "file" and (name == "/etc/hosts" or name in HOST_FILES or SERIAL_FILES.fullmatch(name)):
             return self.file(name, text.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
         return self.text(text)
 
@@ -261,11 +240,11 @@ class Redactor(Hiding):
         """What stands in a file; some hold a name or a serial number and nothing that says so."""
         if data.startswith(_BINARY):
             return data
-        if path in _HOST_FILES:
+        if path in HOST_FILES:
             return _as_text(data, lambda text: text.replace(text.strip(), self.host(text.strip())))
         if path == "/etc/hosts":
             return _as_text(data, self._host_table)
-        if _SERIAL_FILES.fullmatch(path):
+        if SERIAL_FILES.fullmatch(path):
             return _as_text(data, self._number)
         return self.data(data)
 
@@ -273,7 +252,7 @@ class Redactor(Hiding):
         number = text.strip("\0\n ")
         if not any(sign.isdigit() for sign in number):
             return text
-        named = self.pseudonyms.uuid(number) if _UUID.fullmatch(number) else self.pseudonyms.serial(number)
+        named = self.pseudonyms.uuid(number) if UUID.fullmatch(number) else self.pseudonyms.serial(number)
         return text.replace(number, named)
 
     def _host_table(self, text: str) -> str:
