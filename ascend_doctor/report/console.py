@@ -6,6 +6,7 @@ Off a terminal the same without colour; what hosts said is printed as text, what
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import TextIO
 
 from rich.console import Console
@@ -163,7 +164,11 @@ class Printer:
         lesser = [f for f in findings if f not in grave]
         if lesser:
             self.console.print()
-        for finding in lesser:
+        self._in_short(lesser)
+
+    def _in_short(self, findings: Sequence[Finding]) -> None:
+        """Each in one line: what was found."""
+        for finding in findings:
             mark = gravity(finding)
             said = (finding.found or finding.title)[self.language]
             label = Text(f"{MARKS[mark]} ", style=STYLES[mark])

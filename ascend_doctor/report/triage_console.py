@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
+from ascend_doctor.engine.findings import Finding
 from ascend_doctor.report.console import STYLES, Printer, printable
 from ascend_doctor.report.logs import base_of, place, proof, since, sums, where
 from ascend_doctor.report.summary import host_line
@@ -35,6 +36,18 @@ class TriagePrinter(Printer):
         self._field("log_since", since(report.root, self.words))
         for _, text in proof(report, base)[: None if self.verbose else 1]:
             self._field("evidence", text[:PROOF_SHOWN] + ("…" if len(text) > PROOF_SHOWN else ""))
+
+    def _found(self, findings: list[Finding]) -> None:
+        """The cause stands above; what else was found is for later."""
+        if self.verbose:
+            super()._found(findings)
+            return
+        cause = cause_of(self.run, self.words)
+        others = [f for f in findings if cause is None or (f.check, f.subject) != (cause.check, cause.subject)]
+        if others:
+            self.console.print()
+            self._line(Text(self.words["triage_others"], style="bold"))
+        self._in_short(others)
 
     def _answer_text(self, below: bool = True) -> None:
         """The block stands at the end."""
