@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,15 @@ from log_runs import CAPTURES, run_of
 
 from ascend_doctor.engine.checks import load_checks
 from ascend_doctor.engine.findings import Finding
-from ascend_doctor.engine.run import Run, judged
+from ascend_doctor.engine.hidden_run import hidden_run
+from ascend_doctor.engine.rulebook import rulebook
+from ascend_doctor.engine.run import Asked, Run, judged, preflight
 from ascend_doctor.engine.situation import Situation
 from ascend_doctor.host import Host
 from ascend_doctor.host.identities import of_host
 from ascend_doctor.host.pseudonyms import Pseudonyms
 from ascend_doctor.host.recorder import Recorder
+from ascend_doctor.host.redact import Hiding
 from ascend_doctor.host.redact_identity import Redactor
 from ascend_doctor.host.snapshot import open_snapshot
 from ascend_doctor.knowledge.redaction import PublicNames
@@ -86,7 +90,25 @@ def test_redacted_logs_tell_the_same(path: Path, tmp_path: Path) -> None:
         place = copy / file.relative_to(path) if path.is_dir() else copy
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(hide.data(file.read_bytes()))
-    assert told(run_of([copy])) == told(run_of([path]))
+    run = run_of([path])
+    assert told(run_of([copy])) == told(run)
+    assert told(hidden_run(run, redactor())) == told(run)
+    assert hidden_run(run, Hiding()).findings == run.findings  # none of them has a secret
+
+
+@pytest.mark.parametrize(
+    "name", ["a2-nonroot-healthy", "a2-hccl-address-foreign", "a2-container-card-held", "bare-linux"]
+)
+def test_a_redacted_run_says_the_same_of_the_same_checks(name: str) -> None:
+    asked = host(name)
+    run = preflight(asked, Asked(CHECKS, rulebook(), workers=1, with_facts=True))
+    hidden = hidden_run(run, redactor(asked))
+    assert [(f.check, f.verdict, f.severity, f.because) for f in hidden.findings] == [
+        (f.check, f.verdict, f.severity, f.because) for f in run.findings
+    ]
+    assert (hidden.counts, hidden.verdict, hidden.exit_code) == (run.counts, run.verdict, run.exit_code)
+    assert replace(hidden_run(run, Hiding()), redacted="none") == run
+    assert hidden_run(hidden, redactor(asked)) == hidden
 
 
 AWKWARD = (
