@@ -178,7 +178,9 @@ def test_no_report_of_the_machine_has_any(careless: Path, doctor: Command) -> No
     assert [leak for leak in leaks("stdout", done.stdout.encode()) if leak.endswith((TOKEN, PASSWORD, KEY))] == []
 
 
-def test_no_report_of_the_logs_has_any(doctor: Command) -> None:
+@pytest.fixture(scope="module")
+def logs(doctor: Command) -> str:
+    """A folder of logs, as it is called in the doctor's."""
     folder = doctor.folder / f"{HOST}-logs" / "home" / USER
     folder.mkdir(parents=True)
     for name, text in (
@@ -187,14 +189,31 @@ def test_no_report_of_the_logs_has_any(doctor: Command) -> None:
         (f"serve-{USER}.log", FRAMEWORK),
     ):
         (folder / name).write_text(text)
+    return f"{HOST}-logs"
+
+
+def test_no_report_of_the_logs_has_any(logs: str, doctor: Command) -> None:
     outputs = [word for suffix in FORMATS for word in ("-o", f"logs.{suffix}")]
-    done = doctor("logs", f"{HOST}-logs", "--verbose", *outputs)
+    done = doctor("logs", logs, "--verbose", *outputs)
     assert done.returncode in (0, 1, 3), done.stderr
     for suffix in FORMATS:
         assert leaks(suffix, (doctor.folder / f"logs.{suffix}").read_bytes()) == []
-    redacted = doctor("logs", f"{HOST}-logs", "--verbose", "--redact").stdout
+    redacted = doctor("logs", logs, "--verbose", "--redact").stdout
     assert leaks("stdout", redacted.encode()) == []
     assert "198.1" in redacted
+
+
+def test_no_triage_and_no_comparison_has_any(careless: Path, logs: str, doctor: Command) -> None:
+    outputs = [word for suffix in FORMATS for word in ("-o", f"triage.{suffix}")]
+    launch = ["--command", f"vllm serve /home/{USER}/m --api-key {KEY} --host {IP}"]
+    done = doctor("triage", logs, "--snapshot", careless, "--format", "markdown", *launch, *outputs)
+    assert done.returncode in (1, 3), done.stderr
+    assert leaks("stdout", done.stdout.encode()) == []
+    changes = [word for suffix in ("json", "html", "md", "txt") for word in ("-o", f"diff.{suffix}")]
+    done = doctor("diff", FOLDER / "a2-deep-healthy", careless, *changes)
+    assert done.returncode in (0, 1), done.stderr
+    for place in (*doctor.folder.glob("triage.*"), *doctor.folder.glob("diff.*")):
+        assert leaks(place.name, place.read_bytes()) == []
 
 
 def test_the_map_alone_gives_the_names_back(careless: Path, doctor: Command) -> None:
