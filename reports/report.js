@@ -92,7 +92,7 @@
     let node = null;
     try { node = document.getElementById(decodeURIComponent(location.hash.slice(1))); } catch { /* no place here */ }
     for (let at = node; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
-    const inner = node && node.matches("article") && node.querySelector("details");
+    const inner = node && node.matches("article") && node.querySelector(":scope > details");
     if (inner) inner.open = true;
     if (node) node.scrollIntoView();
   };

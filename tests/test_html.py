@@ -96,8 +96,11 @@ def test_the_same_run_gives_the_same_bytes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_the_page_carries_the_run_for_programs(name: str) -> None:
-    assert embedded(shown(name)) == plain(PAGES[name]())
+def test_the_page_carries_the_run_for_programs_but_for_the_evidence_of_what_passed(name: str) -> None:
+    document = plain(PAGES[name]())
+    for finding in document["findings"]:
+        finding["evidence"] = [] if finding["verdict"] == "pass" else finding["evidence"]
+    assert embedded(shown(name)) == document
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -210,7 +213,7 @@ def test_what_a_log_says_is_text(tmp_path: Path) -> None:
 
 
 def test_a_typical_page_is_small() -> None:
-    assert len(shown("example").encode()) < 300_000
+    assert len(shown("example").encode()) < 250_000
     assert len(shown("logs").encode()) < 300_000
 
 

@@ -33,9 +33,15 @@ TOLD = ("found", "expected")
 """Texts of ours that hold what a host says."""
 
 
+def slim(document: dict[str, Any]) -> dict[str, Any]:
+    """Without the evidence of what passed: a third of the document, no page shows it, and the command's JSON has it."""
+    findings = [{**one, "evidence": []} if one["verdict"] == "pass" else one for one in document["findings"]]
+    return {**document, "findings": findings}
+
+
 def ever_smaller(run: Run) -> Iterator[Run]:
     """The run; then, should its page be too large, the same with ever shorter evidence, and a note that says so."""
-    document = run_as_json(run)
+    document = slim(run_as_json(run))
     size = len(json.dumps(document, ensure_ascii=False))
     if size <= EMBEDDED:
         yield run
@@ -67,7 +73,7 @@ def _cut(value: Any, limit: int, key: str = "") -> Any:
 
 def digest(run: Run) -> str:
     """Twelve characters that name the run: the same findings of the same host at the same time have the same."""
-    document = run_as_json(run)
+    document = slim(run_as_json(run))
     core = {name: document[name] for name in ("kind", "host", "started", "counts", "verdict", "findings")}
     text = json.dumps(core, ensure_ascii=False, sort_keys=True)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]

@@ -102,7 +102,7 @@ def _hash(text: str) -> str:
 
 def _embedded(run: Run) -> Markup:
     """The run itself, for tools; nothing in it can end its element."""
-    text = json.dumps(run_as_json(run), ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(embedding.slim(run_as_json(run)), ensure_ascii=False, separators=(",", ":"))
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 
