@@ -142,7 +142,7 @@ def test_the_switch_of_language_needs_no_script(script: bool, files: dict[str, P
     assert tab.locator("h1").inner_text().strip().startswith("Not fit to deploy")
     tab.check("#lang-zh")
     assert tab.locator("h1").inner_text().strip().startswith("不能部署")
-    assert tab.get_by_text("Do this first", exact=True).is_hidden()
+    assert tab.locator("#first").get_by_text("Do this first", exact=True).is_hidden()
 
 
 def test_without_script_all_is_there_but_what_needs_it(files: dict[str, Path], watch: Any) -> None:
@@ -175,7 +175,7 @@ def test_findings_are_found_by_text_severity_area_and_subject(files: dict[str, P
     assert tab.evaluate("document.activeElement.id") == "f-text"
     tab.keyboard.type("multi-bit")
     assert tab.locator("article[data-n]:visible").count() == 1
-    assert tab.locator("#f-count b").inner_text() == "1"
+    assert tab.locator("#f-count b:visible").inner_text() == "1"
     assert "q=multi-bit" in tab.url
     tab.click("#f-reset")
     tab.uncheck("#filter input[value=error]")

@@ -103,7 +103,7 @@ class Page:
             "waiver": lambda used: self.both.each(lambda said: said.waiver(used)),
             "passed": passed,
             "skipped": skipped,
-            "areas": self._areas() if any(item.struck for item in self.items) else [],
+            "areas": self._areas() if run.kind != "diff" and any(item.struck for item in self.items) else [],
             "sums": self._sums(),
             "reasons": self._reasons(),
             "topology": topology.topology(self.machine, troubles),
@@ -244,6 +244,9 @@ class Page:
         logs = parts["logs"]
         sections = (
             ("first", "do_first", parts["steps"]),
+            ("diff", "kind_diff", self.run.kind == "diff"),
+            ("cause", "triage_cause", self.run.kind == "triage" and (self.run.answer or {})["triage"].get("cause")),
+            ("issue", "triage_block", self.run.kind == "triage"),
             ("answer", "log_proof", logs and logs.root),
             ("timeline", "log_timeline", logs and parts["line"]),
             ("followed", "log_chain", logs and logs.chain),
