@@ -144,7 +144,8 @@ def test_other_hosts_of_a_cluster_are_known_by_what_they_share() -> None:
 def test_other_encodings_are_read() -> None:
     made = redactor(hosts=("gz07",))
     assert b"gz07" not in made.data("主机 gz07 故障".encode("gb18030"))
-    assert "gz07" not in made.data("主机 gz07\n".encode("utf-16")).decode("utf-16")
+    for cut in (None, -1):  # a log may end in the middle of a character
+        assert "gz07" not in made.data("主机 gz07\n".encode("utf-16")[:cut]).decode("utf-16", "ignore")
     program = b"\x7fELF/home/zhang/lib"
     assert made.file("/lib/x.so", program) == program
 
@@ -219,7 +220,7 @@ def test_a_second_time_changes_nothing(text: str) -> None:
 
 
 @settings(deadline=None)
-@given(st.binary(max_size=200))
+@given(st.binary(max_size=200) | st.binary(max_size=20).map(lambda data: b"\xff\xfe" + data))
 def test_any_bytes_can_be_redacted(data: bytes) -> None:
     made = redactor(hosts=("gz07",))
     made.learn([data.decode("utf-8", "surrogateescape")])

@@ -86,7 +86,8 @@ class Redactor(Hiding):
 
     def _learn_serials(self, text: str) -> None:
         """A long one is known without its label."""
-        if SERIAL_STEMS.search(text):
+        lower = text.lower()
+        if any(stem in lower for stem in SERIAL_STEMS):
             for found in SERIAL.finditer(text):
                 least = LONG_NUMBER if found[2].isdigit() else SURE_SERIAL
                 if len(found[2]) >= least and any(sign.isdigit() for sign in found[2]):
@@ -110,8 +111,9 @@ class Redactor(Hiding):
         """Of a file or a command, in any encoding that has ASCII as it is, or in UTF-16."""
         for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
             if data.startswith(mark):
-                text = data[2:].decode(encoding, "surrogatepass")
-                return mark + self.text(text).encode(encoding, "surrogatepass") if len(data) % 2 == 0 else data
+                whole = len(data) - len(data) % 2
+                text = data[2:whole].decode(encoding, "surrogatepass")
+                return mark + self.text(text).encode(encoding, "surrogatepass") + data[whole:]
         return _as_text(secrets(data), self._replaced)
 
     def _replaced(self, text: str) -> str:
@@ -145,7 +147,7 @@ class Redactor(Hiding):
             text = USER_BEHIND.sub(lambda found: found[1] + self._user(found[2]), text)
         if "id=" in text:
             text = UID.sub(lambda found: found[1] + self._user(found[2]), text)
-        if SERIAL_STEMS.search(text):
+        if any(stem in lower for stem in SERIAL_STEMS):
             text = SERIAL.sub(self._serial, text)
         return text
 
