@@ -89,7 +89,7 @@ def test_reports_are_written_in_every_format(doctor: Command) -> None:
     assert done.returncode == 1
     for name in names:
         assert "messages-oom-killer.log" in (doctor.folder / name).read_text(encoding="utf-8")
-    assert "<svg viewBox" in (doctor.folder / "report.html").read_text(encoding="utf-8")
+    assert "<h1" in (doctor.folder / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("arguments", [["--since", "yesterday-ish"], ["--pid", "-4"], ["--nope"]])

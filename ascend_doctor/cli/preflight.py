@@ -27,6 +27,7 @@ from ascend_doctor.cli.session import (
     chosen_host,
     chosen_profile,
     chosen_rules,
+    progress,
     rule_errors,
 )
 
@@ -113,7 +114,7 @@ def command(
         requested, passed_over = launch.requested, launch.passed_over(host)
     if smoke:
         from ascend_doctor.cli.smoke import SINGLE
-        from ascend_doctor.report.smoke import ROWS
+        from ascend_doctor.report.smoke_answer import ROWS
 
         requested, rows = (*requested, *(f"smoke.{stage}" for stage in SINGLE)), (ROWS,)
     checks = chosen_checks(
@@ -136,7 +137,7 @@ def command(
         from ascend_doctor.smoke.plan import Wishes
 
         given = (*given, run_of(host, planned_run(host, Wishes(size=smoke), book), quiet))
-    with rule_errors(book):
+    with rule_errors(book), progress(quiet, lang):
         run = preflight(
             host,
             Asked(
@@ -152,7 +153,7 @@ def command(
             ),
         )
     if smoke:
-        from ascend_doctor.report.smoke import answered
+        from ascend_doctor.report.smoke_answer import answered
 
         run = answered(run, run.kind)
     if launch is None or not execute:

@@ -46,6 +46,8 @@ def lint(rules: Sequence[Path], rules_pack: Path | None) -> int:
     from ascend_doctor.engine import lint_codes, lint_signatures
     from ascend_doctor.engine.lint import lint as linted
     from ascend_doctor.engine.waivers import load_waivers
+    from ascend_doctor.paths import data_folder
+    from ascend_doctor.report import words_lint
 
     book = chosen_rules(rules, rules_pack)
     own = _own(book, rules)
@@ -55,6 +57,7 @@ def lint(rules: Sequence[Path], rules_pack: Path | None) -> int:
         complaints = list(linted(own, looked_at, bilingual=not rules))
         complaints += lint_signatures.lint(book.rules, looked_at.rules, bilingual=not rules)
         complaints += lint_codes.lint(looked_at.rules, bilingual=not rules)
+        complaints += words_lint.lint(data_folder("reports")) if not rules else ()
     for complaint in complaints:
         click.echo(complaint)
     click.echo(f"{len(own)} checks, {len(complaints)} complaints", err=True)

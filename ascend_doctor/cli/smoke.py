@@ -84,7 +84,7 @@ def command(
     from ascend_doctor.cli.reports import tell
     from ascend_doctor.engine.gate import Gate
     from ascend_doctor.engine.run import Asked, preflight
-    from ascend_doctor.report.smoke import ROWS, answered
+    from ascend_doctor.report.smoke_answer import ROWS, answered
     from ascend_doctor.smoke.plan import Wishes
 
     click.get_current_context().meta.setdefault(EXTENT, {})["smoke"] = True

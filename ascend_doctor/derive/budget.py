@@ -440,6 +440,8 @@ def as_json(found: Sum) -> dict[str, Any]:
         "card_bytes": plain(found.card_bytes),
         "free_bytes": plain(found.free_bytes),
         "usable_fraction": found.fraction,
+        "usable_mib": plain(found.usable_mib),
+        "wanted": {"max_model_len": found.wanted_tokens, "batch": found.wanted_sequences},
         "weights_bytes": plain(found.weights_bytes),
         "cards_needed": plain(found.cards_needed),
         "fits": plain(found.fits),

@@ -330,8 +330,13 @@ def _service(
 
 
 def as_json(found: Mapping[str, object]) -> dict[str, Any]:
-    """``numa`` of a report: each row set by its name, a Missing as null with its reason."""
-    return {name.partition(".")[2]: _plain(value) for name, value in found.items()}
+    """``numa`` of a report: each row set by its name, a Missing as null with its reason under ``missing``."""
+    names = {name: name.partition(".")[2] for name in found}
+    missing = {names[name]: value for name, value in found.items() if isinstance(value, Missing)}
+    reasons = {
+        name: {"path": one.path, "reason": one.reason.value, "detail": one.detail} for name, one in missing.items()
+    }
+    return {**{names[name]: _plain(value) for name, value in found.items()}, "missing": reasons}
 
 
 def _plain(value: object) -> Any:
