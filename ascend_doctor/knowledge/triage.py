@@ -74,10 +74,10 @@ def _pair(place: Place) -> Pair:
 
 
 def _way(place: Place) -> Way:
-    names = ("id", "confidence", "why")
+    names = ("id", "sure", "why")
     keys = place.mapping(names, names)
     why = {language: text.text() for language, text in keys["why"].mapping(("en", "zh"), ("en", "zh")).items()}
-    return Way(keys["id"].choice(WAYS), keys["confidence"].choice(CONFIDENCES), why)
+    return Way(keys["id"].choice(WAYS), keys["sure"].choice(CONFIDENCES), why)
 
 
 def _texts(place: Place) -> tuple[str, ...]:
