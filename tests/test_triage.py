@@ -69,6 +69,18 @@ def test_which_cause_is_named(name: str, log: str, way: str, check: str) -> None
     assert named(of(run_of_host(name), run_of_log(log))) == (way, check)
 
 
+def test_on_a_host_without_npus_a_crash_in_its_own_logs_is_not_the_cause() -> None:
+    crash = run_of_log("stderr-npu-oom-kvcache.log")
+    assert crash.logs
+    live = replace(crash, logs=replace(crash.logs, analysis=replace(crash.logs.analysis, named=False)))
+    assert named(of(run_of_host("bare-linux"), live)) == ("nothing-runs", "ascend.present")
+
+
+def test_logs_that_were_named_may_be_of_another_host() -> None:
+    run = of(run_of_host("bare-linux"), run_of_log("stderr-npu-oom-kvcache.log"))
+    assert named(run) == ("log-root", "logs.memory-npu-oom")
+
+
 def test_a_symptom_alone_is_named_with_little_confidence() -> None:
     run = of(run_of_host("a2-healthy"), run_of_log("plog-truncated-cascade-only.log"))
     assert run.answer

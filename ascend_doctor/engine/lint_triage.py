@@ -34,6 +34,7 @@ def _triage(book: Rulebook) -> Iterator[str]:
     for pair in known.same:
         yield from (f"{file}: {glob}: no check is called so" for glob in _idle(pair.checks, checks))
         yield from (f"{file}: {glob}: no signature is called so" for glob in _idle(pair.signatures, named))
+    yield from (f"{file}: nothing_runs: {name}: no check is called so" for name in _idle(known.nothing_runs, checks))
     for layer, explained in known.explains.items():
         if layer not in LAYERS:
             yield f"{file}: explains: {layer} is no layer of findings"
