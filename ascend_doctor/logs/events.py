@@ -27,6 +27,7 @@ MODULE_LAYERS = {
 _LAYER_OF_MODULE = {module: layer for layer, modules in MODULE_LAYERS.items() for module in modules}
 _CODE_ROLES = {"root": 0, "symptom": 1, "unknown": 2, "cascade": 3, "detail": 4, "harmless": 5}
 _FOLLOWS = ("cascade", "detail", "harmless")
+_INNER_TEXT = re.compile(r"\[PID: ?\d{1,10}\][^\n]{0,200}?\[FUNC:\w")
 _QUIET = ("WARNING", "INFO", "DEBUG")
 _CPP = re.compile(r"\.(?:cpp|cc|ts|h):\d|^$")
 _ERRORS = ("ERROR", "CRITICAL", "FATAL")
@@ -121,7 +122,10 @@ class Namer:
             return None
         code, entry = min(found, key=lambda pair: _CODE_ROLES.get(_role(pair[1]), 2))
         layer = getattr(entry, "layer", "") or _LAYER_OF_MODULE.get(line.module, UNKNOWN_LAYER)
-        return self._event(line, f"code:{code}", _role(entry), getattr(entry, "severity", "error"), layer, codes, {})
+        role = _role(entry)
+        if role == "detail" and _INNER_TEXT.search(line.text):
+            role = "symptom"  # not the banner of an inner error, but what it says
+        return self._event(line, f"code:{code}", role, getattr(entry, "severity", "error"), layer, codes, {})
 
     def _code(self, code: str) -> Any:
         if code not in self._codes:

@@ -7,6 +7,7 @@ from typing import Callable
 
 from ascend_doctor.logs import kernel_heads as kernel
 from ascend_doctor.logs import stamps
+from ascend_doctor.logs.levels import level_of_text
 from ascend_doctor.logs.line import Line, behind, level_of, set_time
 
 _NPU_ERROR = re.compile(
@@ -42,11 +43,6 @@ _INSTALLER = re.compile(
     rf"\[([A-Za-z][\w -]{{1,30}})\] \[({stamps.DATE}|\d{{8}}-\d\d:\d\d:\d\d)\] "
     r"\[(DEBUG|INFO|WARN|WARNING|ERROR)\]:? ?"
 )
-_UNKNOWN_HEAD = re.compile(
-    r"(?:[\[(<][^\[\]()<>\n]{0,60}[\])>][ :]{0,2}|[\d:.,/TZ+-]{1,30} ?){0,5}"
-    r"(?:\[(?:ERROR|Error|error|FATAL|Fatal|fatal|CRITICAL|critical)\]|(?:ERROR|FATAL|CRITICAL)(?=[\s:|]))"
-)
-"""The level of a logger whose head nobody knows, behind brackets and stamps."""
 _LOGURU = re.compile(rf"({stamps.DATE}(?:\.\d{{1,9}})?) \| ([A-Z]{{4,8}}) *\| ([^|\n]{{1,160}}?) ?(?:\||-) ")
 _PYTHON = re.compile(
     rf"\[?({stamps.DATE}(?:[.,]\d{{1,9}})?(?: ?(?:[+-]\d\d:?\d\d|Z))?)(?:,? ?[A-Z]{{2}}\d{{1,4}})*\]?[ ,:|-]{{0,3}}"
@@ -62,11 +58,6 @@ _BLACKBOX = re.compile(
     rf"\[?({stamps.DATE}(?:\.\d{{1,6}})?)\]? ?(?=(?:system exception code|exception code|\[?device[- ]?\d).{{0,80}}0x)",
     re.I,
 )
-
-_EXCEPTION = re.compile(
-    r"(?:[A-Za-z_][\w]{0,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception|Interrupt|Exit|Warning|Failure|Timeout)(?:: |:?$)"
-)
-EXCEPTION_LEVEL = re.compile(r"(?!Warning)\w.{0,300}?(?:Error|Exception|Failure|Timeout)(?:: |:?$)")
 
 
 def _npu_error(line: Line, found: re.Match[str]) -> bool:
@@ -210,19 +201,6 @@ def _blackbox(line: Line, found: re.Match[str]) -> bool:
     line.clock = "device"
     behind(line, found)
     return True
-
-
-_CRASHES = ("terminate called", "Fatal Python error", "Segmentation fault", "Killed", "Bus error")
-
-
-def level_of_text(line: Line) -> None:
-    if line.level:
-        return
-    body = line.body
-    if "Traceback (most recent call last)" in body or (EXCEPTION_LEVEL.match(body[:400]) and _EXCEPTION.match(body)):
-        line.level = "WARNING" if body.split(":", 1)[0].endswith("Warning") else "ERROR"
-    elif body.startswith(_CRASHES) or _UNKNOWN_HEAD.match(body[:400]):
-        line.level = "ERROR"
 
 
 Shape = tuple[re.Pattern[str], Callable[[Line, re.Match[str]], bool]]

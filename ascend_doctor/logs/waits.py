@@ -28,7 +28,7 @@ _TAG = re.compile(r"\btag\[[A-Za-z]{1,40}_([^\]]{1,160})\]", re.ASCII)
 _WORLD = re.compile(r"\b(?:rankSize|rankNum|ranks)\[(\d{1,6})\]|\brankSize:(\d{1,6})\b", re.ASCII)
 _CONNECTED = re.compile(r"connected rankinfo\[LINE \d{1,6}\]: ?((?:\[\d{1,16}\][,;]?){1,4096})", re.ASCII)
 _MISSING = re.compile(
-    r"(?:Failed to connect agent|[Uu]nconnected ranks?:? ?\"?)\[((?:\d{1,6},? ?){1,4096})\]", re.ASCII
+    r"(?:Failed to connect agent|[Uu]nconnected ranks?:? ?\"?)\[((?:\d{1,6}, ?){0,4096}\d{0,6})\]", re.ASCII
 )
 _MARKS = ("ank", "group", "identifier", "crimer", "agent[")
 
