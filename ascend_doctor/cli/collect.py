@@ -50,10 +50,9 @@ def command(
     try:
         given: tuple[Collected[Any], ...] = ()
         if smoke and not snapshot:
-            from ascend_doctor.cli.smoke import planned_run, run_of
-            from ascend_doctor.smoke.plan import Wishes
+            from ascend_doctor.cli.smoke import given_by_smoke
 
-            given = (run_of(recorder, planned_run(recorder, Wishes(size=smoke), book), quiet),)
+            given = given_by_smoke(recorder, smoke, snapshot, book, quiet)
         situation = Situation(recorder, book.rules, given=given)
         with progress(quiet, locale_language()):
             situation.collect(AREAS)

@@ -128,15 +128,10 @@ def command(
     given: tuple[Collected[Any], ...] = ()
     if launch is not None:
         given = given_by(host, launch, None if snapshot else launching.folder_of(launch))
-    if smoke and snapshot:
-        from ascend_doctor.cli.smoke import has_a_run
+    if smoke:
+        from ascend_doctor.cli.smoke import given_by_smoke
 
-        has_a_run(host, snapshot)
-    elif smoke:
-        from ascend_doctor.cli.smoke import planned_run, run_of
-        from ascend_doctor.smoke.plan import Wishes
-
-        given = (*given, run_of(host, planned_run(host, Wishes(size=smoke), book), quiet))
+        given = (*given, *given_by_smoke(host, smoke, snapshot, book, quiet))
     with rule_errors(book), progress(quiet, lang):
         run = preflight(
             host,

@@ -129,6 +129,18 @@ def _stages(chosen: Sequence[str], ranks: bool) -> list[str]:
     return [*(f"smoke.{stage}" for stage in SINGLE), *(name for name in chosen if name != "smoke.*")]
 
 
+def given_by_smoke(
+    host: Host, size: str, snapshot: str | None, book: Rulebook, quiet: bool
+) -> tuple[Collected[Any], ...]:
+    """A run on a free device, for a verb that tells more than it; of a snapshot the one that is in it."""
+    from ascend_doctor.smoke.plan import Wishes
+
+    if snapshot:
+        has_a_run(host, snapshot)
+        return ()
+    return (run_of(host, planned_run(host, Wishes(size=size), book), quiet),)
+
+
 def has_a_run(host: Host, snapshot: str) -> None:
     """Raises SessionError for a snapshot without one, where nothing could be said."""
     if not host.extent.smoke:

@@ -11,6 +11,7 @@ import click
 
 from ascend_doctor.cli.logs import INTERRUPTED, clock_of, when
 from ascend_doctor.cli.options import (
+    EXTENT,
     check_options,
     config_option,
     gate_options,
@@ -49,6 +50,13 @@ ZONES = timedelta(hours=14)
 )
 @click.option("--until", callback=when, metavar="TIME", help="Logs until then.")
 @click.option("--command", "command_line", metavar="'COMMAND'", help="The launch command, for the block of an issue.")
+@click.option(
+    "--smoke",
+    is_flag=False,
+    flag_value="default",
+    metavar="[SIZE]",
+    help="Compute a reduced model on a free device as well, as the verb smoke does.",
+)
 @config_option
 @host_options
 @check_options
@@ -60,6 +68,7 @@ def command(
     since: datetime | None,
     until: datetime | None,
     command_line: str | None,
+    smoke: str | None,
     snapshot: str | None,
     python: str | None,
     timeout: float,
@@ -100,10 +109,19 @@ def command(
     from ascend_doctor.logs.scanning import scanner
 
     book = chosen_rules(rules, rules_pack, waivers)
+    requested: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    if smoke:
+        from ascend_doctor.cli.smoke import SINGLE, given_by_smoke
+        from ascend_doctor.report.smoke_answer import ROWS, answered
+
+        click.get_current_context().meta.setdefault(EXTENT, {})["smoke"] = True
+        requested, rows = tuple(f"smoke.{stage}" for stage in SINGLE), (ROWS,)
     host = chosen_host(snapshot, python, timeout, book)
     chosen = chosen_profile(profile, book)
     gate = Gate(fail_on, strict)
-    checks = chosen_checks(book, [*only, *(() if only else chosen.only)], [*skip, *chosen.skip])
+    checks = chosen_checks(book, [*only, *(() if only else chosen.only)], [*skip, *chosen.skip], requested)
+    given = given_by_smoke(host, smoke, snapshot, book, quiet) if smoke else ()
     with rule_errors(book):
         known, log_knowledge = load(book.rules), knowledge(book)
         asked = Asked(
@@ -114,9 +132,13 @@ def command(
             waivers=load_waivers(book.waivers),
             with_facts=True,
             workers=1 if snapshot else WORKERS,
+            given=given,
+            rows=rows,
         )
         with progress(quiet, lang):
             now = preflight(host, asked)
+        if smoke:
+            now = answered(now, now.kind)
         scan, flood = scanner(log_knowledge.anchors()), Flood()
         with reading(quiet, lang) as reads:
 

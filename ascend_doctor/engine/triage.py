@@ -62,7 +62,7 @@ def triage(
         findings=tuple(findings),
         facts=None,
         logs=logs.logs,
-        answer={**_answers((logs, *probes)), "triage": {"cause": _cause(cause), "block": list(block)}},
+        answer={**_answers((host, logs, *probes)), "triage": {"cause": _cause(cause), "block": list(block)}},
     )
 
 
