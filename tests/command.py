@@ -60,10 +60,9 @@ class Command:
             cwd=self.folder,
             env=self.environment(env),
             capture_output=True,
-            timeout=SECONDS,
             check=False,
             encoding="utf-8",
-            **{"stdin": subprocess.DEVNULL, **how},
+            **{"stdin": subprocess.DEVNULL, "timeout": SECONDS, **how},
         )
         assert "Traceback" not in done.stderr, done.stderr
         return done

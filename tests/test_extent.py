@@ -16,7 +16,7 @@ from ascend_doctor.host.planned import Planned
 from ascend_doctor.host.recorder import Recorder
 from ascend_doctor.host.snapshot import open_snapshot
 
-WIDE = Extent(deep=True, imports=True, libraries=("/opt/ops/libcust_opapi.so",))
+WIDE = Extent(deep=True, imports=True, libraries=("/opt/ops/libcust_opapi.so",), smoke=True)
 
 
 @pytest.mark.parametrize("around", [Recorder, Planned, CollectionLog])

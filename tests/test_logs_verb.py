@@ -44,7 +44,7 @@ def call(doctor: Command, *arguments: str, text: bytes | None = None) -> subproc
         (CLEAN, 0, "No fault in these logs"),
         (FAULT, 1, "Root cause: "),
         (SYMPTOM, 3, "These logs do not show the cause"),
-        (Path("/nowhere/at.log"), 3, "No logs were found"),
+        (Path("/nowhere/at.log"), 3, "No log of a known form was found"),
     ],
 )
 def test_the_exit_code_and_the_first_line_are_the_answer(doctor: Command, path: Path, code: int, says: str) -> None:

@@ -1,4 +1,4 @@
 """Scripts that the target interpreter runs by their path: the standard library and torch, nothing of ours.
 
-Each answers with one JSON document on file descriptor 3; host/children.py starts them.
+They answer on file descriptor 3, with one JSON document or a JSON line for each step; host/children.py starts them.
 """

@@ -11,7 +11,7 @@ from importlib import import_module
 import click
 
 VERBS = (
-    *("preflight", "logs", "triage", "versions", "memory", "numa", "facts", "collect", "diff", "explain", "report"),
+    *("preflight", "logs", "triage", "smoke", "versions", "memory", "numa", "facts", "collect", "diff", "explain", "report"),
     *("rules", "self"),
 )
 GARBAGE = 1_000_000

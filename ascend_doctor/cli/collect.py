@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ascend_doctor.cli.options import host_options, locale_language, redaction_options
+from ascend_doctor.cli.options import EXTENT, host_options, locale_language, redaction_options
 from ascend_doctor.cli.session import SessionError, chosen_host, chosen_rules, progress, say
 from ascend_doctor.facts import AREAS
+
+if TYPE_CHECKING:
+    from ascend_doctor.host import Collected
 
 
 @click.command("collect")
 @host_options
 @redaction_options
+@click.option(
+    "--smoke",
+    is_flag=False,
+    flag_value="default",
+    metavar="[SIZE]",
+    help="With a smoke run on a free device, as the verb smoke makes it.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing.")
 @click.argument("path", type=click.Path(path_type=Path))
-def command(snapshot: str | None, python: str | None, timeout: float, quiet: bool, path: Path) -> int:
+def command(
+    snapshot: str | None, python: str | None, timeout: float, smoke: str | None, quiet: bool, path: Path
+) -> int:
     """Write what `preflight` would ask, with the answers, to a new folder or .tar.gz.
 
     Hosts, users, addresses and serial numbers are replaced by pseudonyms that judge alike; --no-redact keeps them and
@@ -30,10 +43,18 @@ def command(snapshot: str | None, python: str | None, timeout: float, quiet: boo
     redaction = Redaction()
     path = redaction.place(path)
     redaction.check_map(path)
+    if smoke:
+        click.get_current_context().meta.setdefault(EXTENT, {})["smoke"] = True
     book = chosen_rules()
     recorder = Recorder(chosen_host(snapshot, python, timeout, book))
     try:
-        situation = Situation(recorder, book.rules)
+        given: tuple[Collected[Any], ...] = ()
+        if smoke and not snapshot:
+            from ascend_doctor.cli.smoke import planned_run, run_of
+            from ascend_doctor.smoke.plan import Wishes
+
+            given = (run_of(recorder, planned_run(recorder, Wishes(size=smoke), book), quiet),)
+        situation = Situation(recorder, book.rules, given=given)
         with progress(quiet, locale_language()):
             situation.collect(AREAS)
         recorder.save(path, redaction.hiding())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
@@ -12,6 +13,7 @@ import click
 
 from ascend_doctor.cli import launching
 from ascend_doctor.cli.options import (
+    EXTENT,
     check_options,
     config_option,
     gate_options,
@@ -30,6 +32,7 @@ from ascend_doctor.cli.session import (
 )
 
 if TYPE_CHECKING:
+    from ascend_doctor.engine.launching import Command
     from ascend_doctor.host import Collected
 
 
@@ -40,6 +43,13 @@ if TYPE_CHECKING:
 @rule_options
 @gate_options
 @report_options
+@click.option(
+    "--smoke",
+    is_flag=False,
+    flag_value="default",
+    metavar="[SIZE]",
+    help="Compute a reduced model on a free device as well; see the verb smoke.",
+)
 @click.option("--facts", "with_facts", is_flag=True, help="Put all facts into the JSON report.")
 @click.option("--plan", is_flag=True, help="List what would be read and run, and end.")
 @click.option("--exec", "execute", is_flag=True, help="Become the command behind -- when the gate lets it pass.")
@@ -61,6 +71,7 @@ def command(
     lang: str,
     quiet: bool,
     verbose: bool,
+    smoke: str | None,
     with_facts: bool,
     plan: bool,
     execute: bool,
@@ -79,13 +90,33 @@ def command(
     from ascend_doctor.engine.situation import WORKERS
     from ascend_doctor.engine.waivers import load_waivers
 
+    if execute:
+        launching.heed_signals()
     book = chosen_rules(rules, rules_pack, waivers)
+    if smoke:
+        click.get_current_context().meta.setdefault(EXTENT, {})["smoke"] = True
     launch = _launch(command_line, execute, snapshot, plan)
     if launch is not None and python is None and not snapshot:
         python = launching.python_of(launch)
     host = chosen_host(snapshot, python, timeout, book)
     chosen = chosen_profile(profile, book)
-    requested, passed_over = (launch.requested, launch.passed_over) if launch else ((), ())
+    requested: tuple[str, ...] = ()
+    passed_over: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    if launch is not None:
+        from ascend_doctor.engine.launching import command_of, launched
+        from ascend_doctor.engine.launching import given as given_by
+        from ascend_doctor.knowledge.environment import known_env
+
+        launch = command_of(command_line, host, "" if snapshot else os.getcwd()) or launch
+        with rule_errors(book):
+            host = launched(host, launch, *known_env(book.rules))
+        requested, passed_over = launch.requested, launch.passed_over(host)
+    if smoke:
+        from ascend_doctor.cli.smoke import SINGLE
+        from ascend_doctor.report.smoke import ROWS
+
+        requested, rows = (*requested, *(f"smoke.{stage}" for stage in SINGLE)), (ROWS,)
     checks = chosen_checks(
         book, [*only, *(() if only else chosen.only)], [*skip, *chosen.skip, *passed_over], requested
     )
@@ -96,8 +127,16 @@ def command(
         return 0
     given: tuple[Collected[Any], ...] = ()
     if launch is not None:
-        host = launching.launched(host, launch, book)
-        given = launching.given(host, launch, live=not snapshot)
+        given = given_by(host, launch, None if snapshot else launching.folder_of(launch))
+    if smoke and snapshot:
+        from ascend_doctor.cli.smoke import has_a_run
+
+        has_a_run(host, snapshot)
+    elif smoke:
+        from ascend_doctor.cli.smoke import planned_run, run_of
+        from ascend_doctor.smoke.plan import Wishes
+
+        given = (*given, run_of(host, planned_run(host, Wishes(size=smoke), book), quiet))
     with rule_errors(book), progress(quiet, lang):
         run = preflight(
             host,
@@ -110,8 +149,13 @@ def command(
                 with_facts=with_facts,
                 workers=1 if snapshot else WORKERS,
                 given=given,
+                rows=rows,
             ),
         )
+    if smoke:
+        from ascend_doctor.report.smoke import answered
+
+        run = answered(run, run.kind)
     if launch is None or not execute:
         tell(run, format_, outputs, lang, quiet, verbose)
         return run.exit_code
@@ -122,10 +166,14 @@ def command(
     return run.exit_code
 
 
-def _launch(line: Sequence[str], execute: bool, snapshot: str | None, plan: bool) -> launching.Command | None:
+def _launch(line: Sequence[str], execute: bool, snapshot: str | None, plan: bool) -> Command | None:
     """Raises SessionError for what does not go together."""
     if execute and (not line or snapshot or plan):
         raise SessionError(
             "--exec starts a command on this machine: preflight --exec -- COMMAND..., without --snapshot"
         )
-    return launching.command_of(line)
+    if not line:
+        return None
+    from ascend_doctor.engine.launching import command_of
+
+    return command_of(line)

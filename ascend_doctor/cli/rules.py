@@ -29,7 +29,7 @@ def list_(rules: Sequence[Path], rules_pack: Path | None, lang: str) -> int:
     """One line for each check: layer, name, title."""
     from ascend_doctor.report.explain import title_text
 
-    for check in sorted(chosen_checks(chosen_rules(rules, rules_pack)), key=lambda c: c.id):
+    for check in sorted(chosen_checks(chosen_rules(rules, rules_pack), requested=("*",)), key=lambda c: c.id):
         click.echo(f"{check.layer:9}  {check.id:32}  {title_text(check, lang)}")
     return 0
 
@@ -100,5 +100,5 @@ def test(rules: Sequence[Path], rules_pack: Path | None, hosts: Sequence[Path]) 
 
 def _own(book: Rulebook, rules: Sequence[Path]) -> tuple[Check, ...]:
     """The user's checks where there are any folders of the user's, all else."""
-    checks = chosen_checks(book)
+    checks = chosen_checks(book, requested=("*",))
     return tuple(c for c in checks if c.place.file.parent in book.checks[1:]) if rules else checks

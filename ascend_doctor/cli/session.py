@@ -71,7 +71,7 @@ def _extent(meta: Mapping[str, Any]) -> Extent:
 
     given = meta.get(EXTENT, {})
     libraries = tuple(os.path.abspath(path) for path in given.get("libraries", ()))
-    return Extent(bool(given.get("deep")), bool(given.get("imports")), libraries)
+    return Extent(bool(given.get("deep")), bool(given.get("imports")), libraries, bool(given.get("smoke")))
 
 
 def _rooted_host(root: Path, snapshot: str | None, python: str | None, timeout: float, extent: Extent) -> Host:

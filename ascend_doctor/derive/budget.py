@@ -47,8 +47,8 @@ UNCOUNTED = Missing(Reason.FAILED, "the KV cache of this architecture cannot be 
 class Sum:
     """One model on one kind of card. ``fewest``: the fewest cards that hold it, such as ``16 (TP 16, PP 1)``.
 
-    ``largest_*`` are 0 and texts empty where nothing fits. ``lines`` are told by the verb. ``uneven``: the ranks cannot
-    share the heads, experts or layers.
+    ``largest_*`` are 0 and texts empty where nothing fits. ``lines`` are told by the verb. ``uneven_*``: the ranks
+    cannot share them out; ``kv_heads`` is 0 where they are not split.
     """
 
     model: str
@@ -74,9 +74,12 @@ class Sum:
     ep: int
     pp: int
     heads: int
+    kv_heads: int
     experts: int
     layers: int
-    uneven: bool
+    uneven_heads: bool
+    uneven_experts: bool
+    uneven_layers: bool
     largest_tokens: int | Missing
     largest_sequences: int | Missing
     fewest: str
@@ -245,17 +248,24 @@ def _unknown(wishes: Wishes, plan: Plan, device: Device, why: Missing) -> Sum:
 
 
 def _parts(shape: Shape | None, split: Split) -> dict[str, Any]:
-    """What is shared out, and whether it comes out even: frameworks refuse heads that TP does not divide."""
+    """What is shared out, and whether it comes out even: frameworks refuse heads that TP does not divide.
+
+    KV heads of which there are fewer than ranks are copied, so their number has to divide TP.
+    """
     heads, experts, layers = (shape.heads, shape.routed, shape.layers) if shape else (0, 0, 0)
-    uneven = bool(shape) and (heads % split.tp > 0 or experts % split.ep > 0 or split.pp > layers)
+    kv = shape.kv_heads if shape and shape.kind == "gqa" else 0
+    uneven_kv = bool(kv) and max(kv, split.tp) % min(kv, split.tp) > 0
     return {
+        "kv_heads": kv,
         "tp": split.tp,
         "ep": split.ep,
         "pp": split.pp,
         "heads": heads,
         "experts": experts,
         "layers": layers,
-        "uneven": uneven,
+        "uneven_heads": heads % split.tp > 0 or uneven_kv,
+        "uneven_experts": experts % split.ep > 0,
+        "uneven_layers": bool(shape) and split.pp > layers,
     }
 
 
@@ -276,7 +286,7 @@ def _subject(demand: Demand, wishes: Wishes, known: Model | None, models: Models
             return Missing(Reason.FAILED, "config.json is no JSON object", "demand.config"), ""
     elif demand.config.reason is not Reason.ABSENT:
         return demand.config, ""
-    shape = None if config is None else shape_of(config)
+    shape = None if config is None else shape_of(config, models.indexed_ratio(config))
     if not isinstance(tensors, Missing):
         layers = shape.layers if shape else 1 << 16
         pieces = pieces_of_tensors(tensors, layers)

@@ -71,12 +71,13 @@ def _rows(
         if isinstance(attempt, Missing):
             return attempt
         if attempt.module == module and attempt.outcome != "absent":
-            row = _row(attempt, _faults(libraries), executable, errors)
+            row = told_import(attempt, of_libraries(libraries), executable, errors)
             found.append(replace(row, reads=(f"import_probe.attempts[{index}]",)))
     return tuple(found)
 
 
-def _row(attempt: Attempt, faults: Faults, python: str, errors: ImportErrors) -> Import:
+def told_import(attempt: Attempt, faults: Faults, python: str, errors: ImportErrors) -> Import:
+    """One attempt, in words; ``reads`` is for the caller to say."""
     row = Import(attempt.module, "", "info", {}, {}, (), (), ())
     outcome = attempt.outcome
     if isinstance(outcome, Missing):
@@ -129,7 +130,7 @@ def _first_line(exception: str) -> str:
     return line if len(line) <= 300 else line[:299] + "…"
 
 
-def _faults(libraries: Libraries) -> dict[str, set[str]]:
+def of_libraries(libraries: Libraries) -> dict[str, set[str]]:
     """What the analysis found, to tell apart what the loader words alike; not known, nothing is told apart."""
     found: dict[str, set[str]] = {}
     for target in () if isinstance(libraries.targets, Missing) else libraries.targets:

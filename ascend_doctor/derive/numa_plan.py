@@ -157,7 +157,7 @@ def workers(
     placement: Placement, npu: Npu, pci: Pci, topo: Topo, numa: Numa, cpu: Cpu, limits: Limits
 ) -> tuple[Worker, ...] | Missing:
     """One row for each device of the plan."""
-    if not placement.asked:
+    if placement.asked is not True:
         return Missing(Reason.ABSENT, "no plan was asked for", "placement.devices")
     here = _here(placement, npu, pci, topo, numa, cpu)
     if isinstance(here, Missing):
@@ -254,7 +254,7 @@ def nodes(
     placement: Placement, npu: Npu, pci: Pci, topo: Topo, numa: Numa, cpu: Cpu, limits: Limits
 ) -> tuple[Node, ...] | Missing:
     """One row for each node of the plan."""
-    if not placement.asked:
+    if placement.asked is not True:
         return Missing(Reason.ABSENT, "no plan was asked for", "placement.devices")
     here = _here(placement, npu, pci, topo, numa, cpu)
     if isinstance(here, Missing):
@@ -295,7 +295,7 @@ def services(
     placement: Placement, npu: Npu, pci: Pci, topo: Topo, numa: Numa, cpu: Cpu, limits: Limits
 ) -> tuple[Service, ...] | Missing:
     """One row: the deployment as a whole, where the node of each device is known."""
-    if not placement.asked:
+    if placement.asked is not True:
         return Missing(Reason.ABSENT, "no plan was asked for", "placement.devices")
     here = _here(placement, npu, pci, topo, numa, cpu)
     if isinstance(here, Missing):

@@ -12,26 +12,16 @@ from ascend_doctor.engine.findings import Evidence, Finding, Localized, Note, Re
 from ascend_doctor.engine.log_report import TEXT_LIMIT, shortened
 from ascend_doctor.engine.rulebook import Rulebook
 from ascend_doctor.host import Missing, Reason
-from ascend_doctor.knowledge import codes as code_books
-from ascend_doctor.knowledge import signatures as signature_books
 from ascend_doctor.knowledge.notes import note_text
 from ascend_doctor.logs import Event, Incident
-from ascend_doctor.logs.analysis import Analysis, Book
+from ascend_doctor.logs.analysis import Analysis
 from ascend_doctor.logs.clocks import Alignment
-from ascend_doctor.logs.graph import known_of
-from ascend_doctor.logs.scanning import Anchors
-from ascend_doctor.records import dataclass
+from ascend_doctor.logs.known import Knowledge as Knowledge
 
 ROOT_CHECK = "logs.root-cause"
 UNKNOWN = "not-in-the-catalogue"
 LAYER_OF_FINDING = {"hardware": "hardware", "driver": "driver", "network": "access", "runtime": "libraries"}
 """The layers of findings are those of a host; what is not among them is of the launch."""
-
-CODE_WORDS = ("error code is ", "error code:", "runtime result = ", "EI00", "EJ00", "EL00", "EZ99")
-"""What stands before a code, or how one begins, on lines that no signature knows."""
-
-QUIET_WORDS = ("Entry-HcclCommInit",)
-"""Looked for on INFO lines of CANN too: they tell which rank a process is."""
 
 FAST = "hyperscan"
 WORTH_A_FASTER_ENGINE = 64 << 20
@@ -40,21 +30,6 @@ WORTH_A_FASTER_ENGINE = 64 << 20
 FINDINGS_KEPT = 40
 PROVING_LINES = 3
 FOUND_LIMIT = 400
-
-
-@dataclass(frozen=True)
-class Knowledge:
-    """The signatures and codes of the chosen rules."""
-
-    signatures: signature_books.Signatures
-    codes: code_books.Codes
-
-    def anchors(self) -> Anchors:
-        """What to look for, in any kind of log."""
-        return Anchors((*self.signatures.anchors(), *CODE_WORDS), QUIET_WORDS)
-
-    def book(self) -> Book:
-        return Book(self.signatures, self.codes.of, known_of(self.signatures.by_id))
 
 
 class Teller:
@@ -160,7 +135,7 @@ class Teller:
     def notes(self, engine: str) -> Iterable[Note]:
         answer, analysis = self.answer, self.analysis
         if analysis.interrupted:
-            yield self._note("log-interrupted", files=len(analysis.coverage))
+            yield self._note("log-interrupted", files=sum(one.files for one in analysis.coverage))
         if engine not in ("", FAST) and sum(one.bytes for one in analysis.coverage) > WORTH_A_FASTER_ENGINE:
             yield self._note("log-engine", engine=engine)
         if analysis.unread:

@@ -108,6 +108,7 @@ def _coverage(one: Coverage) -> dict[str, Any]:
         "first": _iso(one.first),
         "last": _iso(one.last),
         "skipped": one.skipped,
+        **({"files": one.files} if one.files > 1 else {}),
     }
 
 

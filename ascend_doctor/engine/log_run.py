@@ -13,8 +13,8 @@ from ascend_doctor.engine.log_report import LogReport, logs_as_json
 from ascend_doctor.engine.rulebook import Rulebook
 from ascend_doctor.engine.run import Run, host_words
 from ascend_doctor.host import Host
-from ascend_doctor.knowledge import codes, signatures
 from ascend_doctor.logs import Coverage
+from ascend_doctor.logs import known as books
 from ascend_doctor.logs.analysis import ALL, Wanted, analysed
 from ascend_doctor.logs.boot import BootFact
 from ascend_doctor.logs.causes import chain
@@ -24,7 +24,7 @@ DEFAULT_GATE = Gate()
 
 def knowledge(book: Rulebook) -> Knowledge:
     """Raises RuleError for a file that cannot be used."""
-    return Knowledge(signatures.load(book.rules), codes.load(book.rules))
+    return books.load(book.rules)
 
 
 def log_run(

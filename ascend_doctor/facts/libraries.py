@@ -141,6 +141,7 @@ def _measured(host: Host) -> object:
             cann=isinstance(host.env(HOME).value, str) or "Ascend" in _text(library_path),
             custom=_custom_folders(host),
             libraries=host.extent.libraries,
+            torch=host.extent.smoke,
             root=str(getattr(host, "root", "/")),
         )
     )

@@ -106,11 +106,13 @@ class Extent:
 
     ``deep``: each chip and its network port for details, which is many starts. ``imports``: whether packages of the
     target Python can be imported, which runs their code. ``libraries``: files to be looked at beside the deployment's.
+    ``smoke``: whether a reduced model is computed on a device.
     """
 
     deep: bool = False
     imports: bool = False
     libraries: tuple[str, ...] = ()
+    smoke: bool = False
 
 
 class Host(Protocol):

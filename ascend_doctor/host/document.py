@@ -22,7 +22,7 @@ EVERYTHING = ("/", "env")
 LONGEST_TARGET = 4096
 DETAILS = ("-l", "-m", "board", "ecc", "common", "usages", "proc-mem")
 """What npu-smi info is asked for only in depth, the last ones behind ``-t``."""
-IMPORTS = "import_probe"
+IMPORTS, SMOKE = "import_probe", "smoke"
 """The observation that only a run makes which imports."""
 
 
@@ -253,11 +253,12 @@ def _commands(value: object, members: Collection[str]) -> dict[tuple[str, ...], 
 
 def _extent(raw: Mapping[str, Any], commands: Collection[tuple[str, ...]], members: Collection[str]) -> Extent:
     missing = _object(raw.get("observations", {}), "observations")
-    imported = f"observations/{IMPORTS}.json" in members or IMPORTS in missing
+    imported, smoked = (f"observations/{name}.json" in members or name in missing for name in (IMPORTS, SMOKE))
     return Extent(
         deep=_boolean(raw.get("deep", any(map(_asks_in_depth, commands))), "deep"),
         imports=_boolean(raw.get("imports", imported), "imports"),
         libraries=_texts(raw.get("libraries", []), "libraries"),
+        smoke=_boolean(raw.get("smoke", smoked), "smoke"),
     )
 
 

@@ -14,13 +14,13 @@ _NPU_ERROR = re.compile(
     r"\(PID:(-?\d{1,10}), Device:(-?\d{1,6}), RankID:(-?\d{1,8})\) ?"
 )
 _MANAGER_FIRST = re.compile(
-    r"(?:RecentErrMsg: )?(?:([A-Z]{1,2}[0-9A-Z][0-9]{4}): )?(?:\[PID: ?(\d{1,10})\] ?)?"
+    r"(?:RecentErrMsg: |CANN error: )?(?:([A-Z]{1,2}[0-9A-Z][0-9]{4}): ?)?(?:\[PID: ?(\d{1,10})\] ?)?"
     r"(\d{4}-\d\d-\d\d-\d\d:\d\d:\d\d\.\d{3}\.\d{3}) ?(?:([\w/]{1,120})\(([A-Z]{1,2}[0-9A-Z][0-9]{4})\): )?"
 )
-_MANAGER_BARE = re.compile(r"(?:Error ?code: )?([A-Z]{1,2}[0-9A-Z][0-9]{4}): (?=\S)")
+_MANAGER_BARE = re.compile(r"(?:Error ?code: |CANN error: )?([A-Z]{1,2}[0-9A-Z][0-9]{4}): (?=\S)")
 _STREAM = re.compile(r"DEVICE\[(\d{1,4})\] PID\[(\d{1,10})\]: ?")
 _GLOG = re.compile(
-    r"\[?([IWEF])(\d{1,2})(\d\d) (\d\d:\d\d:\d\d\.\d{1,9}) +(?:(\d{1,10}) )?([\w./-]{1,120}:\d{1,6})\] ?"
+    r"\[?([IWEF])(?:20\d\d)?(\d{1,2})(\d\d) (\d\d:\d\d:\d\d\.\d{1,9}) +(?:(\d{1,10}) )?([\w./-]{1,120}:\d{1,6})\] ?"
 )
 _GLOG_BARE = re.compile(r"\[?([IWEF]) ([\w./-]{1,120}\.\w{1,4}:\d{1,6})\] ?")
 _VLLM = re.compile(
@@ -38,6 +38,15 @@ _KLOG = re.compile(
     r"\[(DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\] {1,8}(\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) "
     r"+(?:(\d{1,10}) +)?(?:([\w./-]{1,160}:\d{1,6}) +)?"
 )
+_INSTALLER = re.compile(
+    rf"\[([A-Za-z][\w -]{{1,30}})\] \[({stamps.DATE}|\d{{8}}-\d\d:\d\d:\d\d)\] "
+    r"\[(DEBUG|INFO|WARN|WARNING|ERROR)\]:? ?"
+)
+_UNKNOWN_HEAD = re.compile(
+    r"(?:[\[(<][^\[\]()<>\n]{0,60}[\])>][ :]{0,2}|[\d:.,/TZ+-]{1,30} ?){0,5}"
+    r"(?:\[(?:ERROR|Error|error|FATAL|Fatal|fatal|CRITICAL|critical)\]|(?:ERROR|FATAL|CRITICAL)(?=[\s:|]))"
+)
+"""The level of a logger whose head nobody knows, behind brackets and stamps."""
 _LOGURU = re.compile(rf"({stamps.DATE}(?:\.\d{{1,9}})?) \| ([A-Z]{{4,8}}) *\| ([^|\n]{{1,160}}?) ?(?:\||-) ")
 _PYTHON = re.compile(
     rf"\[?({stamps.DATE}(?:[.,]\d{{1,9}})?(?: ?(?:[+-]\d\d:?\d\d|Z))?)(?:,? ?[A-Z]{{2}}\d{{1,4}})*\]?[ ,:|-]{{0,3}}"
@@ -156,6 +165,15 @@ def _klog(line: Line, found: re.Match[str]) -> bool:
     return True
 
 
+def _installer(line: Line, found: re.Match[str]) -> bool:
+    """Of driver, firmware and CANN packages; CANN's stamps have no dashes in the date."""
+    package, stamp, level = found.groups()
+    line.level, line.module = level_of(level), package
+    set_time(line, f"{stamp[:4]}-{stamp[4:6]}-{stamp[6:]}" if stamp[:8].isdigit() else stamp)
+    behind(line, found)
+    return True
+
+
 def _loguru(line: Line, found: re.Match[str]) -> bool:
     stamp, level, source = found.groups()
     if not level_of(level):
@@ -194,13 +212,16 @@ def _blackbox(line: Line, found: re.Match[str]) -> bool:
     return True
 
 
+_CRASHES = ("terminate called", "Fatal Python error", "Segmentation fault", "Killed", "Bus error")
+
+
 def level_of_text(line: Line) -> None:
     if line.level:
         return
     body = line.body
     if "Traceback (most recent call last)" in body or (EXCEPTION_LEVEL.match(body[:400]) and _EXCEPTION.match(body)):
         line.level = "WARNING" if body.split(":", 1)[0].endswith("Warning") else "ERROR"
-    elif body.startswith(("terminate called", "Fatal Python error", "Segmentation fault", "Killed", "Bus error")):
+    elif body.startswith(_CRASHES) or _UNKNOWN_HEAD.match(body[:400]):
         line.level = "ERROR"
 
 
@@ -216,6 +237,7 @@ _BRACKET = (
     (_BLACKBOX, _blackbox),
     (_MINDIE, _mindie),
     (_KLOG, _klog),
+    (_INSTALLER, _installer),
     (kernel.WORDED, kernel.worded),
     (_MANAGER_FIRST, _manager),
     (_PYTHON, _python),

@@ -105,6 +105,7 @@ class Printer:
             self._who()
         self._notes()
         self._answer_text()
+        self._smoke()
         self._do_first()
         top = [f for f in run.findings if f.verdict in ("fail", "waived") and not f.because]
         self._found(top)
@@ -143,6 +144,18 @@ class Printer:
         self._line(counted)
         if not self.verbose and more:
             self._line(Text(self.words["full_report"], style="dim"))
+
+    def _smoke(self) -> None:
+        """The ladder of stages, where the run has one."""
+        if not self.run.rows:
+            return
+        from ascend_doctor.report import smoke
+
+        for summary in smoke.summaries(self.run):
+            self.console.print()
+            for left, text, mark in smoke.lines(summary, self.run, self.words):
+                style = STYLES.get(mark, "default")
+                self._line(Text(text, style=style), label=Text(left, style=style))
 
     def _do_first(self) -> None:
         if not self.steps:

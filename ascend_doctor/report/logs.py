@@ -164,8 +164,9 @@ def sums(coverage: Sequence[Coverage], words: Words) -> str:
     """``4 files · 1,204 lines``."""
     read = [one for one in coverage if not one.skipped or one.lines]
     lines = sum(one.lines for one in read)
-    text = f"{words.count('log_files', len(read))} · {words.count('log_lines', lines)}"
-    left = len(coverage) - len(read)
+    files = sum(one.files for one in read)
+    text = f"{words.count('log_files', files)} · {words.count('log_lines', lines)}"
+    left = sum(one.files for one in coverage) - files
     return text + (f" · {left} {words['log_skipped']}" if left else "")
 
 

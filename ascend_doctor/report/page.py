@@ -31,6 +31,9 @@ SUBJECTS = 400
 SAID_ELSEWHERE = ("redacted", "unredacted")
 """Notes that the line below the verdict, or a banner, says."""
 
+SMOKE = "smoke_summary.runs"
+"""Rows of a run that computed on a device."""
+
 IN_TEXT = ("numa", "versions")
 """Kinds of runs whose answer is a table for a terminal."""
 
@@ -118,9 +121,14 @@ class Page:
             "shown_slot": Markup('<b class="shown">{}</b>').format(len(self.items)),
             "all_slot": Markup('<span class="all">{}</span>').format(len(self.items)),
             "logs": None,
+            "smoke": (),
         }
         if run.logs is not None:
             parts.update(self._of_logs())
+        if SMOKE in run.rows:
+            from ascend_doctor.report import smoke
+
+            parts.update({"smoke": smoke.summaries(run), "smoke_told": smoke})
         parts["contents"] = list(self._contents(parts))
         return parts
 
@@ -251,6 +259,7 @@ class Page:
             ("timeline", "log_timeline", logs and parts["line"]),
             ("followed", "log_chain", logs and logs.chain),
             ("table", f"kind_{self.run.kind}", parts["answer_text"]),
+            ("smoke-1", "smoke_ladder", parts["smoke"]),
             ("budget", "budget", parts["budget"]),
             ("findings", "findings", True),
             ("unknown", "could_not_judge", parts["unknown"] or parts["areas"]),

@@ -23,7 +23,7 @@ class Question:
     """What is asked. ``python``: the target interpreter, with its version and folders of packages, "" and () if none.
 
     ``cann``: whether to open the libraries of CANN where torch_npu does not; ``libraries``: files to open besides;
-    ``custom``: folders of custom operators.
+    ``custom``: folders of custom operators; ``torch``: whether to open torch where there is no torch_npu.
     """
 
     arch: str
@@ -35,6 +35,7 @@ class Question:
     cann: bool = False
     custom: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
+    torch: bool = False
     root: str = "/"
 
 
@@ -69,7 +70,7 @@ class _Analysis:
     def targets(self) -> Iterator[dict[str, Any]]:
         torch_npu = self._package("torch_npu")
         others = [*self._custom(), *self._question.libraries]
-        if torch_npu or others:
+        if torch_npu or others or self._question.torch:
             process = self._process(self._question.python)
             yield from self._of_python(process, torch_npu)
             yield from (self._target(path, path, process.open(path)) for path in others)

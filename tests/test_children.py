@@ -1,0 +1,40 @@
+"""What runs in the target interpreter: it may be old, and it has nothing of ours."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+CHILDREN = Path(__file__).parent.parent / "ascend_doctor" / "children"
+MODULES = sorted(CHILDREN.rglob("*.py"))
+TORCH_FREE = ("deepseek_v4/__init__.py", "deepseek_v4/config.py", "deepseek_v4/shapes.py")
+
+
+def imported(module: Path) -> set[str]:
+    """First names of absolute imports; what is relative stays among the children."""
+    names = set()
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            names.add(node.module.split(".")[0])
+    return names
+
+
+@pytest.mark.skipif(sys.version_info < (3, 10), reason="needs the list of the standard library's modules")
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(CHILDREN)))
+def test_a_child_needs_the_standard_library_and_torch_alone(module: Path) -> None:
+    assert imported(module) <= set(sys.stdlib_module_names) | {"torch", "torch_npu"}
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(CHILDREN)))
+def test_python_3_9_can_read_a_child(module: Path) -> None:
+    ast.parse(module.read_text(encoding="utf-8"), feature_version=(3, 9))
+
+
+@pytest.mark.parametrize("name", TORCH_FREE)
+def test_what_plans_a_run_needs_no_torch(name: str) -> None:
+    assert "torch" not in imported(CHILDREN / name)
