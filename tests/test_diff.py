@@ -24,7 +24,6 @@ from ascend_doctor.engine.gate import Gate
 from ascend_doctor.engine.rulebook import rulebook
 from ascend_doctor.engine.run import Asked, Run, preflight, run_as_json
 from ascend_doctor.engine.waivers import load_waivers
-from ascend_doctor.facts import AREAS
 from ascend_doctor.knowledge import differences
 from ascend_doctor.paths import data_folder
 from ascend_doctor.report.stored import run_of_bytes
@@ -139,16 +138,6 @@ def warmer() -> str:
     hot = re.sub(r"(\| OK +\| )(\d\d)(\.\d +)(\d\d)", lambda m: f"{m[1]}{int(m[2]) + 5}{m[3]}{int(m[4]) + 9}", table)
     assert hot != table
     return hot
-
-
-def test_every_path_that_is_left_out_or_near_names_facts() -> None:
-    areas = {glob.lstrip("*").partition(".")[0].partition("[")[0] for glob in globs()}
-    assert areas - {""} <= set(AREAS)
-
-
-def globs() -> list[str]:
-    near = [glob for paths, _ in KNOWN.near for glob in paths.globs]
-    return [*KNOWN.ignored.globs, *KNOWN.between_hosts.globs, *near, *KNOWN.known_by]
 
 
 def test_an_element_in_the_middle_shifts_no_other() -> None:

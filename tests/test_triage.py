@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,17 +13,17 @@ import jsonschema
 import pytest
 from command import Command
 from hosts import FOLDER, host
-from log_runs import CAPTURES, known, run_of, run_of_texts
+from log_runs import CAPTURES, run_of, run_of_texts
 
 from ascend_doctor.cli.reports import rendered
-from ascend_doctor.engine.checks import LAYERS, listed_ids, load_checks
+from ascend_doctor.engine import lint_triage
+from ascend_doctor.engine.checks import load_checks
 from ascend_doctor.engine.gate import Gate
 from ascend_doctor.engine.issue_block import issue_block
 from ascend_doctor.engine.rulebook import rulebook
 from ascend_doctor.engine.run import Asked, Run, preflight, run_as_json
 from ascend_doctor.engine.triage import triage
 from ascend_doctor.knowledge import triage as rules
-from ascend_doctor.logs import LAYERS as LOG_LAYERS
 from ascend_doctor.paths import data_folder
 from ascend_doctor.report.stored import run_of_bytes
 from ascend_doctor.report.summary import first_steps
@@ -67,6 +67,18 @@ def named(run: Run) -> tuple[str, str]:
 )
 def test_which_cause_is_named(name: str, log: str, way: str, check: str) -> None:
     assert named(of(run_of_host(name), run_of_log(log))) == (way, check)
+
+
+def test_on_a_host_without_npus_a_crash_in_its_own_logs_is_not_the_cause() -> None:
+    crash = run_of_log("stderr-npu-oom-kvcache.log")
+    assert crash.logs
+    live = replace(crash, logs=replace(crash.logs, analysis=replace(crash.logs.analysis, named=False)))
+    assert named(of(run_of_host("bare-linux"), live)) == ("nothing-runs", "ascend.present")
+
+
+def test_logs_that_were_named_may_be_of_another_host() -> None:
+    run = of(run_of_host("bare-linux"), run_of_log("stderr-npu-oom-kvcache.log"))
+    assert named(run) == ("log-root", "logs.memory-npu-oom")
 
 
 def test_a_symptom_alone_is_named_with_little_confidence() -> None:
@@ -137,15 +149,21 @@ def test_a_probe_that_failed_is_judged_like_the_host() -> None:
     assert "smoke" in run.answer
 
 
-def test_every_glob_of_the_rules_names_something() -> None:
-    folders = [data_folder("checks"), data_folder("checks") / "on-request"]
-    checks = {name for names in listed_ids(folders).values() for name in names}
-    signatures = known().signatures.by_id
-    for pair in RULES.same:
-        for globs, names in ((pair.checks, checks), (pair.signatures, signatures)):
-            assert not [glob for glob in globs if not any(fnmatchcase(name, glob) for name in names)]
-    assert set(RULES.explains) <= set(LAYERS)
-    assert {layer for layers in RULES.explains.values() for layer in layers} <= set(LOG_LAYERS)
+def test_what_the_rules_name_is_there() -> None:
+    assert list(lint_triage.lint(BOOK)) == []
+
+
+def test_a_glob_that_names_nothing_is_found(tmp_path: Path) -> None:
+    shutil.copytree(data_folder("rules"), tmp_path / "rules")
+    shutil.copytree(data_folder("checks"), tmp_path / "checks")
+    file = tmp_path / "rules" / "triage.yaml"
+    file.write_text(file.read_text(encoding="utf-8").replace("disks.room", "disks.rom").replace("[driver,", "[drivr,"))
+    differing = tmp_path / "rules" / "differences.yaml"
+    differing.write_text(differing.read_text(encoding="utf-8").replace("kernel_log.*", "kernal_log.*"))
+    said = "\n".join(lint_triage.lint(rulebook(pack=tmp_path)))
+    assert "triage.yaml: disks.rom: no check is called so" in said
+    assert "explains: drivr is no layer of logs" in said
+    assert "differences.yaml: kernal_log.*: there is no area kernal_log of facts" in said
 
 
 def test_the_block_holds_what_maintainers_ask_for() -> None:
@@ -174,7 +192,7 @@ def test_a_triage_keeps_to_the_schema_and_is_told_in_every_form(name: str) -> No
     run = of(run_of_host(name), run_of_log("bundle-three-layers-card-drop"), block=block)
     schema = json.loads((data_folder("reports") / "schema.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator(schema).validate(json.loads(json.dumps(run_as_json(run))))
-    again = run_of_bytes(rendered(run, "html", "en").encode())
+    again = run_of_bytes(rendered(run, "json", "en").encode())
     for form in ("console", "markdown", "html", "junit", "json"):
         for lang in ("en", "zh"):
             assert rendered(again, form, lang) == rendered(run, form, lang)

@@ -43,7 +43,7 @@ def lint(rules: Sequence[Path], rules_pack: Path | None) -> int:
     """
     from dataclasses import replace
 
-    from ascend_doctor.engine import lint_codes, lint_signatures
+    from ascend_doctor.engine import lint_codes, lint_signatures, lint_triage
     from ascend_doctor.engine.lint import lint as linted
     from ascend_doctor.engine.waivers import load_waivers
     from ascend_doctor.paths import data_folder
@@ -57,6 +57,7 @@ def lint(rules: Sequence[Path], rules_pack: Path | None) -> int:
         complaints = list(linted(own, looked_at, bilingual=not rules))
         complaints += lint_signatures.lint(book.rules, looked_at.rules, bilingual=not rules)
         complaints += lint_codes.lint(looked_at.rules, bilingual=not rules)
+        complaints += lint_triage.lint(book) if not rules else ()
         complaints += words_lint.lint(data_folder("reports")) if not rules else ()
     for complaint in complaints:
         click.echo(complaint)

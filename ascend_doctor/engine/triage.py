@@ -93,6 +93,9 @@ def _candidates(host: Sequence[Finding], logs: Sequence[Finding], report: LogRep
         if way.id == "same" and root is not None:
             for finding in _nearest([f for f in failed if known.are_same(f.check, root.signature)], root):
                 yield Cause(way, confidence, finding, with_it=of_root)
+        elif way.id == "nothing-runs" and not report.analysis.named:
+            for finding in (f for f in errors if f.check in known.nothing_runs):
+                yield Cause(way, confidence, finding)
         elif way.id == "host-explains" and root is not None and is_fault:
             layers = [f for f in errors if root.layer in known.explains.get(f.layer, ())]
             for finding in _nearest(layers, root):

@@ -11,7 +11,7 @@ from ascend_doctor.knowledge.yaml_nodes import Place, composed
 from ascend_doctor.records import dataclass
 
 FILE = "triage.yaml"
-WAYS = ("same", "host-explains", "log-root", "host-error", "log-symptom", "host-warning")
+WAYS = ("same", "nothing-runs", "host-explains", "log-root", "host-error", "log-symptom", "host-warning")
 CONFIDENCES = ("high", "medium", "low", "log")
 """``log``: that of the logs' own answer."""
 
@@ -38,9 +38,12 @@ class Way:
 
 @dataclass(frozen=True)
 class Triage:
-    """``explains``: layer of a finding -> layers of incidents; ``order``: the ways, the first that leads somewhere."""
+    """``nothing_runs``: checks whose error ends the search; ``explains``: layer of a finding -> layers of incidents;
+    ``order``: the ways, the first that leads somewhere.
+    """
 
     same: tuple[Pair, ...]
+    nothing_runs: tuple[str, ...]
     explains: Mapping[str, tuple[str, ...]]
     order: tuple[Way, ...]
     recent_hours: float
@@ -58,10 +61,11 @@ def load(folders: Sequence[Path]) -> Triage:
     root = composed(folders[0] / FILE)
     if root is None:
         raise RuleError(f"{folders[0] / FILE}: empty")
-    names = ("same", "explains", "order", "recent_hours")
+    names = ("same", "nothing_runs", "explains", "order", "recent_hours")
     keys = root.mapping(names, names)
     return Triage(
         same=tuple(_pair(place) for place in keys["same"].items()),
+        nothing_runs=_texts(keys["nothing_runs"]),
         explains={layer: _texts(place) for layer, place in keys["explains"].mapping(()).items()},
         order=tuple(_way(place) for place in keys["order"].items()),
         recent_hours=float(keys["recent_hours"].number()),
@@ -74,10 +78,10 @@ def _pair(place: Place) -> Pair:
 
 
 def _way(place: Place) -> Way:
-    names = ("id", "confidence", "why")
+    names = ("id", "sure", "why")
     keys = place.mapping(names, names)
     why = {language: text.text() for language, text in keys["why"].mapping(("en", "zh"), ("en", "zh")).items()}
-    return Way(keys["id"].choice(WAYS), keys["confidence"].choice(CONFIDENCES), why)
+    return Way(keys["id"].choice(WAYS), keys["sure"].choice(CONFIDENCES), why)
 
 
 def _texts(place: Place) -> tuple[str, ...]:
