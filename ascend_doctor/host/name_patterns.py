@@ -30,7 +30,7 @@ USER_BEHIND = re.compile(
 )
 UID = re.compile(r"([ug]id=\d{1,10}\()([A-Za-z_][\w.-]{0,31})(?=\))", re.ASCII)
 PROMPT = re.compile(r"(?<![\w.-])([a-z_][\w.-]{0,31})@([a-z0-9][\w-]{0,62})(?=[: ][~/][^\s#$]{0,200}\]?[#$])", re.ASCII)
-HOME = re.compile(r"(/home/)([^/\s:;,\"'()<>\[\]{}|&*?\0\\]{1,64})")
+HOME = re.compile(r"(/home/)([^/\s:;,\"'()<>\[\]{}|&*?\0\\]{1,255})")
 ACCOUNT = re.compile(
     r"(?m)^([A-Za-z_][\w.-]{0,31}\$?)(:[x*!]{0,2}:\d{1,10}:\d{1,10}:)([^:\n]{0,200})(?=:[^:\n]{0,4096}:[^:\n]{0,4096}$)",
     re.ASCII,

@@ -90,7 +90,7 @@ class Redactor(Hiding):
         if any(stem in lower for stem in SERIAL_STEMS):
             for found in SERIAL.finditer(text):
                 least = LONG_NUMBER if found[2].isdigit() else SURE_SERIAL
-                if len(found[2]) >= least and any(sign.isdigit() for sign in found[2]):
+                if len(found[2]) >= least and _is_serial(found[2]):
                     self.names.anywhere.setdefault(found[2], "serial")
 
     # Texts
@@ -184,9 +184,7 @@ class Redactor(Hiding):
 
     def _serial(self, found: Match) -> str:
         value = found[2]
-        if not any(sign.isdigit() for sign in value) or UUID.fullmatch(value):
-            return found[0]
-        return found[1] + self.pseudonyms.serial(value)
+        return found[1] + self.pseudonyms.serial(value) if _is_serial(value) else found[0]
 
     def _uuid(self, found: Match) -> str:
         return found[0] if set(found[0]) <= set("0-f") else self.pseudonyms.uuid(found[0])
@@ -276,6 +274,11 @@ class Redactor(Hiding):
         together = "\n".join(names)
         replaced = self.text(together).split("\n")
         return replaced if len(replaced) == len(names) else [self.text(name) for name in names]
+
+
+def _is_serial(value: str) -> bool:
+    """Not NA, and not what another part of us has put there."""
+    return any(sign.isdigit() for sign in value) and not UUID.fullmatch(value) and not NAMED.match(value)
 
 
 def _as_text(data: bytes, change: Callable[[str], str]) -> bytes:

@@ -17,7 +17,7 @@ _TAG = re.compile(r"<[^>]*>", re.DOTALL)
 _TEXT = re.compile(r"[A-Za-z\u4e00-\u9fff]{2,}")
 _ATTRIBUTE = re.compile(r'\s(?:title|alt|placeholder|aria-label|aria-description)="([^"]*)"')
 _WORD = re.compile(r"""\b(?:w|n|say)\("([a-z_-]+)"[,)]""")
-SAME = ("ascend-doctor", "English", "中文", "NPU", "HBM", "PCIe", "OK", "GiB")
+SAME = ("ascend-doctor", "English", "中文", "NPU", "HBM", "PCIe", "OK", "GiB", "ms")
 """Names that stand in templates as they are: the same in every language."""
 
 
