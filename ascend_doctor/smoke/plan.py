@@ -211,9 +211,8 @@ def _npus(
             raise SmokeError(f"--device npu:{index}: a process sees {len(seen)} NPUs here, numbered from 0")
         return tuple(chosen)
     if not seen:
-        raise SmokeError(
-            "no NPU is visible: ASCEND_RT_VISIBLE_DEVICES lets none through; --device cpu runs without one"
-        )
+        refused = "no NPU is visible: ASCEND_RT_VISIBLE_DEVICES lets none through; --device cpu runs without one"
+        return (Target("npu", 0, "", refused, parts, Missing(Reason.ABSENT, "no NPU is visible")),)
     if wishes.each:
         return seen
     if wishes.ranks:
