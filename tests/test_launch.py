@@ -26,7 +26,8 @@ from ascend_doctor.engine.launching import given as given_areas
 from ascend_doctor.engine.run import judged as verdicts
 from ascend_doctor.engine.situation import Situation
 from ascend_doctor.facts.checkpoint import checkpoint, config
-from ascend_doctor.facts.launch import Launch, collect, front, launch
+from ascend_doctor.facts.command_line import front
+from ascend_doctor.facts.launch import Launch, collect, launch
 from ascend_doctor.facts.mindie_config import words
 from ascend_doctor.facts.tree import paths, without
 from ascend_doctor.host import Missing, Reason, Shown

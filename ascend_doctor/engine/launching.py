@@ -14,6 +14,7 @@ from ascend_doctor.facts.launch import Launch, launch, wishes
 from ascend_doctor.facts.launch_options import share
 from ascend_doctor.facts.mindie_config import MindieConfig, mindie_config
 from ascend_doctor.facts.model_place import model_place
+from ascend_doctor.facts.rank_table import VARIABLES
 from ascend_doctor.host import Collected, Host, Missing, Reason, decoded
 from ascend_doctor.host.launched import LaunchedHost
 from ascend_doctor.records import dataclass
@@ -25,6 +26,12 @@ LONGER = ("rope-scaling", "rope-parameters", "hf-overrides")
 ALLOWED_LONGER = "VLLM_ALLOW_LONG_MAX_MODEL_LEN"
 FRACTION, MINDIE_SHARE = "NPU_MEMORY_FRACTION", 0.8
 """MindIE's share of a device's memory, and what it is where nobody says."""
+
+
+def by_environment(host: Host) -> tuple[str, ...]:
+    """Globs of checks on request that a variable asks for."""
+    values = (host.env(name).value for name in VARIABLES)
+    return ("rank-table.*",) if any(value for value in values if isinstance(value, str)) else ()
 
 
 @dataclass(frozen=True)
