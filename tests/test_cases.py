@@ -9,10 +9,18 @@ import json
 from typing import Any
 
 import pytest
-from hosts import FOLDER, expectations
+from hosts import FOLDER, expectations, host
 from test_launch import found_of, grave, judged, npu_table
 
+from ascend_doctor.engine.asked import asked
+from ascend_doctor.engine.checks import keeps, load_checks
+from ascend_doctor.engine.run import judged as verdicts
+from ascend_doctor.engine.situation import Situation
+from ascend_doctor.facts.tree import paths, without
+from ascend_doctor.host import Missing, Reason
 from ascend_doctor.host.delta import asked_of
+from ascend_doctor.knowledge.environment import known_env
+from ascend_doctor.paths import data_folder
 
 KEPT_AS_HOSTS = {
     "bound-together": "binding.apart",  # two single-card services took the same cores
@@ -151,3 +159,47 @@ NOT_MEANT = [
 def test_a_line_that_starts_no_known_service_has_no_finding(line: str) -> None:
     _, run = judged("a2-healthy", line)
     assert grave(run) == {}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["launch-mindie-wrong", "launch-memory-offload", "launch-npus-held", "launch-quantised-undescribed",
+     "launch-atc-bfloat16", "launch-named-offline", "a2-rank-table-devices-wrong", "launch-port-of-hccl"],
+)  # fmt: skip
+def test_a_fact_removed_from_a_launch_leads_only_to_unknown_or_skip(name: str) -> None:
+    call = asked(host(name), asked_of(FOLDER / name), name, known_env([data_folder("rules")]))
+    folders = [data_folder("checks"), data_folder("checks") / "on-request"]
+    checks = load_checks(folders, lambda one: keeps(one, call.requested, call.passed_over))
+    situation = Situation(call.host, [data_folder("rules")], workers=1, given=call.given)
+    areas = sorted({area for check in checks for area in check.areas})
+    situation.collect(areas)
+    whole = {(f.check, f.subject): f.verdict for f in verdicts(checks, situation)}
+    assert "fail" in whole.values()
+    gone = Missing(Reason.NOT_COLLECTED, "removed by the test")
+    for area in OWN:
+        facts = situation.facts(area)
+        if isinstance(facts, Missing):
+            continue
+        for path in [path for path in paths(facts, area) if not path.startswith(("demand.wishes.", "demand.tensors["))][
+            :80
+        ]:
+            situation.replace_facts(area, without(facts, area, path, gone))
+            for found in verdicts(checks, situation):
+                before = whole.get((found.check, found.subject))
+                assert found.verdict in ("unknown", "skip", before), f"{path} removed: {found.check} {found.verdict}"
+        situation.replace_facts(area, facts)
+    assert not situation.broken
+
+
+OWN = (
+    "launch",
+    "checkpoint",
+    "demand",
+    "mindie_config",
+    "model_place",
+    "rank_table",
+    "ports",
+    "atc",
+    "cgroup",
+    "memory",
+)

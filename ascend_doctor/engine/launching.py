@@ -21,6 +21,7 @@ from ascend_doctor.records import dataclass
 
 REPLACED = "memory.ascend-mem-size"
 """A check of hosts that has one of its own for launches."""
+OF_ATC = ("launch.framework", "launch.input-shape", "launch.precision-mode", "launch.model-file", "launch.soc-version")
 LONGER = ("rope-scaling", "rope-parameters", "hf-overrides")
 """Options that give a model another context than its config.json says."""
 ALLOWED_LONGER = "VLLM_ALLOW_LONG_MAX_MODEL_LEN"
@@ -53,7 +54,9 @@ class Command:
         """Checks that do not hold for it: the context of a model that is stretched, and what has another of its own."""
         flags = self.facts.facts.flags
         longer = isinstance(flags, dict) and any(name in flags for name in LONGER)
-        return (REPLACED, "budget.context") if longer or host.env(ALLOWED_LONGER).value == "1" else (REPLACED,)
+        longer = longer or host.env(ALLOWED_LONGER).value == "1"
+        others = () if self.facts.facts.program == ATC else OF_ATC  # not even read
+        return (REPLACED, *others, *(("budget.context",) if longer else ()))
 
 
 def command_of(argv: Sequence[str], host: Host | None = None, folder: str = "") -> Command | None:
