@@ -26,7 +26,8 @@ from ascend_doctor.engine.launching import given as given_areas
 from ascend_doctor.engine.run import judged as verdicts
 from ascend_doctor.engine.situation import Situation
 from ascend_doctor.facts.checkpoint import checkpoint, config
-from ascend_doctor.facts.launch import Launch, collect, front, launch
+from ascend_doctor.facts.command_line import front
+from ascend_doctor.facts.launch import Launch, collect, launch
 from ascend_doctor.facts.mindie_config import words
 from ascend_doctor.facts.tree import paths, without
 from ascend_doctor.host import Missing, Reason, Shown
@@ -341,8 +342,36 @@ HEALTHY = [
         " --data-parallel-size 4 --tensor-parallel-size 4 --enable-expert-parallel --quantization ascend --port 8900",
     ),
     ("a3-healthy", f"vllm serve vllm-ascend/DeepSeek-R1-W8A8 --port 8000 -dp 4 -tp 4 {V31}"),
+    ("a2-healthy", "vllm serve Qwen/Qwen2.5-7B-Instruct --max_model_len 26240"),
+    (
+        "a2-healthy",
+        "VLLM_USE_MODELSCOPE=true PYTORCH_NPU_ALLOC_CONF=max_split_size_mb:256 vllm serve Qwen/Qwen3-8B"
+        ' --additional-config \'{"enable_cpu_binding": true, "ascend_scheduler_config": {"enabled": false}}\''
+        ' --compilation-config \'{"cudagraph_capture_sizes": [1, 2, 4, 8], "cudagraph_mode": "FULL_DECODE_ONLY"}\'',
+    ),
+    (
+        "a2-healthy",
+        "bash -c 'export HCCL_IF_IP=192.0.2.17; export GLOO_SOCKET_IFNAME=eth0; export HCCL_BUFFSIZE=256;"
+        " vllm serve Qwen/Qwen3-30B-A3B --host 0.0.0.0 --port 7100 --tensor-parallel-size 4 --enforce-eager"
+        ' --kv-transfer-config "{\\"kv_connector\\": \\"MooncakeConnectorV1\\", \\"kv_role\\": \\"kv_producer\\"}"\'',
+    ),
+    (
+        "a3-healthy",
+        "python3 -m sglang.launch_server --model-path Qwen/Qwen3-32B --tp-size 4 --device npu"
+        " --attention-backend ascend --mem-fraction-static 0.8 --host 0.0.0.0 --port 30000 --trust-remote-code",
+    ),
+    (
+        "a2-healthy",
+        "numactl --cpunodebind=4,6 --membind=4,6 python -m vllm.entrypoints.openai.api_server"
+        " --model Qwen/Qwen3-8B -tp 2 --max-num-seqs 32 --served-model-name qwen3",
+    ),
+    (
+        "310p-healthy",
+        "atc --model=resnet50.onnx --framework=5 --output=resnet50 --input_format=NCHW"
+        " --input_shape=actual_input_1:1,3,224,224 --soc_version=Ascend310P3 --log=error",
+    ),
 ]
-"""Lines of vllm-ascend's tutorials (DeepSeek-V3.1, R1, V4-Flash, Qwen3, Atlas 300I), models by name."""
+"""Lines of vllm-ascend's tutorials (DeepSeek-V3.1, R1, V4-Flash, Qwen3, Atlas 300I), models by name; SGLang and ATC."""
 
 
 @pytest.mark.parametrize(("name", "line"), HEALTHY)

@@ -33,7 +33,9 @@ from ascend_doctor.cli.session import (
 
 if TYPE_CHECKING:
     from ascend_doctor.engine.launching import Command
-    from ascend_doctor.host import Collected
+    from ascend_doctor.host import Collected, Host
+
+RANK_TABLES = ("RANK_TABLE_FILE", "RANKTABLEFILE")
 
 
 @click.command("preflight")
@@ -100,7 +102,7 @@ def command(
         python = launching.python_of(launch)
     host = chosen_host(snapshot, python, timeout, book)
     chosen = chosen_profile(profile, book)
-    requested: tuple[str, ...] = ()
+    requested = _by_environment(host)
     passed_over: tuple[str, ...] = ()
     rows: tuple[str, ...] = ()
     if launch is not None:
@@ -111,7 +113,7 @@ def command(
         launch = command_of(command_line, host, "" if snapshot else os.getcwd()) or launch
         with rule_errors(book):
             host = launched(host, launch, *known_env(book.rules))
-        requested, passed_over = launch.requested, launch.passed_over(host)
+        requested, passed_over = (*launch.requested, *_by_environment(host)), launch.passed_over(host)
     if smoke:
         from ascend_doctor.cli.smoke import SINGLE
         from ascend_doctor.report.smoke_answer import ROWS
@@ -159,6 +161,15 @@ def command(
     if launching.starts(run.exit_code, run.gate):
         launching.start(launch)
     return run.exit_code
+
+
+def _by_environment(host: Host) -> tuple[str, ...]:
+    """What a variable asks for; its module is imported only then."""
+    if not any(host.env(name).value for name in RANK_TABLES if isinstance(host.env(name).value, str)):
+        return ()
+    from ascend_doctor.engine.launching import by_environment
+
+    return by_environment(host)
 
 
 def _launch(line: Sequence[str], execute: bool, snapshot: str | None, plan: bool) -> Command | None:

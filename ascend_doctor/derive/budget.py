@@ -41,6 +41,7 @@ from ascend_doctor.records import dataclass
 LIVE = "live"
 BUFFER = "HCCL_BUFFSIZE"
 UNCOUNTED = Missing(Reason.FAILED, "the KV cache of this architecture cannot be computed here", "demand.config")
+NO_SHAPE = Missing(Reason.FAILED, "the shape of this model is not known", "demand.model")
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Sum:
     fits: bool | Missing
     short_bytes: int | Missing
     short_mib: int | Missing
-    beyond_context: bool
+    beyond_context: bool | Missing
     tp: int
     ep: int
     pp: int
@@ -77,9 +78,9 @@ class Sum:
     kv_heads: int
     experts: int
     layers: int
-    uneven_heads: bool
-    uneven_experts: bool
-    uneven_layers: bool
+    uneven_heads: bool | Missing
+    uneven_experts: bool | Missing
+    uneven_layers: bool | Missing
     largest_tokens: int | Missing
     largest_sequences: int | Missing
     fewest: str
@@ -200,7 +201,7 @@ def _sum(
         fits=short if isinstance(short, Missing) else short == 0,
         short_bytes=short,
         short_mib=short if isinstance(short, Missing) else -(-short // MIB),
-        beyond_context=bool(context) and plan.tokens > context,
+        beyond_context=plan.tokens > context if context else NO_SHAPE,
         **_parts(subject.shape, plan.split),
         largest_tokens=best if isinstance(best, Missing) else best.tokens,
         largest_sequences=best if isinstance(best, Missing) else best.sequences,
@@ -234,8 +235,8 @@ def _unknown(wishes: Wishes, plan: Plan, device: Device, why: Missing) -> Sum:
         fits=why,
         short_bytes=why,
         short_mib=why,
-        beyond_context=False,
-        **_parts(None, plan.split),
+        beyond_context=why,
+        **_parts(None, plan.split, why),
         largest_tokens=why,
         largest_sequences=why,
         fewest="",
@@ -247,7 +248,7 @@ def _unknown(wishes: Wishes, plan: Plan, device: Device, why: Missing) -> Sum:
     )
 
 
-def _parts(shape: Shape | None, split: Split) -> dict[str, Any]:
+def _parts(shape: Shape | None, split: Split, why: Missing = NO_SHAPE) -> dict[str, Any]:
     """What is shared out, and whether it comes out even: frameworks refuse heads that TP does not divide.
 
     KV heads of which there are fewer than ranks are copied, so their number has to divide TP.
@@ -263,9 +264,9 @@ def _parts(shape: Shape | None, split: Split) -> dict[str, Any]:
         "heads": heads,
         "experts": experts,
         "layers": layers,
-        "uneven_heads": heads % split.tp > 0 or uneven_kv,
-        "uneven_experts": experts % split.ep > 0,
-        "uneven_layers": bool(shape) and split.pp > layers,
+        "uneven_heads": (heads % split.tp > 0 or uneven_kv) if shape else why,
+        "uneven_experts": experts % split.ep > 0 if shape else why,
+        "uneven_layers": split.pp > layers if shape else why,
     }
 
 

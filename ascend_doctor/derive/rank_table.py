@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ascend_doctor.derive import rows
+from ascend_doctor.derive.launch import whole
 from ascend_doctor.derive.network import device_numbers
 from ascend_doctor.facts.devices import Devices
 from ascend_doctor.facts.hccn import Hccn
@@ -59,12 +60,23 @@ class Own:
     reads: tuple[str, ...]
 
 
+def _listed(rank_table: RankTable) -> tuple[Server, ...] | Missing:
+    """The servers; one part that is not known leaves all unknown."""
+    servers = whole(rank_table.servers)
+    if isinstance(servers, Missing):
+        return servers
+    devices = [whole(server.devices) for server in servers]
+    return next((part for part in devices if isinstance(part, Missing)), servers)
+
+
 @rows("rank_table.summary")
 def summary(rank_table: RankTable, interfaces: Interfaces) -> tuple[Summary, ...] | Missing:
     """One row where the environment names a table."""
-    if isinstance(rank_table.file, Missing) or isinstance(rank_table.variable, Missing):
-        return rank_table.file  # type: ignore[return-value]
-    servers = rank_table.servers
+    if isinstance(rank_table.file, Missing):
+        return rank_table.file
+    if isinstance(rank_table.variable, Missing):
+        return rank_table.variable
+    servers = _listed(rank_table)
     devices = servers if isinstance(servers, Missing) else [device for server in servers for device in server.devices]
     numbers = devices if isinstance(devices, Missing) else [device.rank for device in devices]
     here = _here(servers, interfaces)
@@ -153,7 +165,7 @@ def own(rank_table: RankTable, interfaces: Interfaces, devices: Devices, hccn: H
     """One row for each device that the table gives to this host."""
     if isinstance(rank_table.file, Missing):
         return rank_table.file
-    here = _here(rank_table.servers, interfaces)
+    here = _here(_listed(rank_table), interfaces)
     if isinstance(here, Missing):
         return () if here.reason in (Reason.ABSENT, Reason.UNSUPPORTED, Reason.FAILED) else here
     numbers = devices.nodes if isinstance(devices.nodes, Missing) else device_numbers(devices.nodes)

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from ascend_doctor.engine.launching import Command, command_of, given, launched
+from ascend_doctor.engine.launching import Command, by_environment, command_of, given, launched
 from ascend_doctor.facts.numa import cpu_set
 from ascend_doctor.facts.placement import placement
 from ascend_doctor.facts.processes import of_process
@@ -52,4 +52,4 @@ def asked(host: Host, words: Mapping[str, Any], where: str, known: tuple[Collect
     if "pid" in words:
         areas += (of_process(host, int(words["pid"])),)
         requested += ("binding.*",)
-    return Asked(host, areas, requested, passed_over)
+    return Asked(host, areas, (*requested, *by_environment(host)), passed_over)

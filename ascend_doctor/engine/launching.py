@@ -14,17 +14,25 @@ from ascend_doctor.facts.launch import Launch, launch, wishes
 from ascend_doctor.facts.launch_options import share
 from ascend_doctor.facts.mindie_config import MindieConfig, mindie_config
 from ascend_doctor.facts.model_place import model_place
+from ascend_doctor.facts.rank_table import VARIABLES
 from ascend_doctor.host import Collected, Host, Missing, Reason, decoded
 from ascend_doctor.host.launched import LaunchedHost
 from ascend_doctor.records import dataclass
 
 REPLACED = "memory.ascend-mem-size"
 """A check of hosts that has one of its own for launches."""
+OF_ATC = ("launch.framework", "launch.input-shape", "launch.precision-mode", "launch.model-file", "launch.soc-version")
 LONGER = ("rope-scaling", "rope-parameters", "hf-overrides")
 """Options that give a model another context than its config.json says."""
 ALLOWED_LONGER = "VLLM_ALLOW_LONG_MAX_MODEL_LEN"
 FRACTION, MINDIE_SHARE = "NPU_MEMORY_FRACTION", 0.8
 """MindIE's share of a device's memory, and what it is where nobody says."""
+
+
+def by_environment(host: Host) -> tuple[str, ...]:
+    """Globs of checks on request that a variable asks for."""
+    values = (host.env(name).value for name in VARIABLES)
+    return ("rank-table.*",) if any(value for value in values if isinstance(value, str)) else ()
 
 
 @dataclass(frozen=True)
@@ -46,7 +54,9 @@ class Command:
         """Checks that do not hold for it: the context of a model that is stretched, and what has another of its own."""
         flags = self.facts.facts.flags
         longer = isinstance(flags, dict) and any(name in flags for name in LONGER)
-        return (REPLACED, "budget.context") if longer or host.env(ALLOWED_LONGER).value == "1" else (REPLACED,)
+        longer = longer or host.env(ALLOWED_LONGER).value == "1"
+        others = () if self.facts.facts.program == ATC else OF_ATC  # not even read
+        return (REPLACED, *others, *(("budget.context",) if longer else ()))
 
 
 def command_of(argv: Sequence[str], host: Host | None = None, folder: str = "") -> Command | None:

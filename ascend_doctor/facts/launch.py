@@ -128,6 +128,7 @@ def collect(host: Host) -> Collected[Launch]:
 def launch(argv: Sequence[str], read: Read = no_file) -> Collected[Launch]:
     """The facts of a command that was given. ``read``: the text of a script or a file of options that it names."""
     area = Area("launch")
+    argv = [word.encode("utf-8", "replace").decode() for word in argv]
     area.take("", Parsed(None, "argument", {"": shown(argv)}))
     before = front(argv, read)
     words = tuple(hidden(before.words))

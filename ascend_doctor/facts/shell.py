@@ -18,10 +18,11 @@ LONGEST = 1 << 18
 """Characters of a script; a longer one starts no service that is meant here."""
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w{0,100})\}|([A-Za-z_]\w{0,100}))", re.ASCII)
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w{0,200})=(.*)", re.DOTALL | re.ASCII)
-_COMMENT = re.compile(
-    r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.|(?P<comment>(?<![^\s;&|()])\#[^\n]*)""",
-    re.DOTALL,
+_DROPPED = re.compile(
+    r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.|(?P<dropped>(?<![^\s;&|()])(?:\#[^\n]*|\d+(?=[<>])))""",
+    re.DOTALL | re.ASCII,
 )
+"""Quoted parts, which stay, and what goes: comments, and the numbers of redirections (2>&1)."""
 _KEYWORDS = frozenset(
     ("if", "then", "else", "elif", "fi", "do", "done", "while", "until", "for", "{", "}", "!", "time"),
 )
@@ -78,7 +79,7 @@ def _segments(script: str) -> Iterator[list[str]]:
     """Words between separators, without comments and redirections."""
     if len(script) > LONGEST:
         return
-    plain = _COMMENT.sub(lambda found: "" if found["comment"] else found[0], script.replace("\\\r\n", "\\\n"))
+    plain = _DROPPED.sub(lambda found: "" if found["dropped"] else found[0], script.replace("\\\r\n", "\\\n"))
     lexer = shlex.shlex(plain.replace("\\\n", " "), posix=True, punctuation_chars=";&|<>()\n")
     lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
     words: list[str] = []
@@ -93,8 +94,6 @@ def _segments(script: str) -> Iterator[list[str]]:
             skips = False
         elif token and ("<" in token or ">" in token):
             skips = True
-            if words and words[-1].isascii() and words[-1].isdigit():
-                words.pop()  # 2>&1
         elif token == "":
             words.append(token)
         else:

@@ -85,10 +85,6 @@ class _Page:
 
             yield from diff_markdown.lines(self.run, self.words)
             return
-        if self.run.rows:
-            from ascend_doctor.report.smoke import markdown
-
-            yield from markdown(self.run, self.words)
         text = answer_text(self.run, self.words, verbose=True)
         if text:
             yield ""
