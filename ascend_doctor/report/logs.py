@@ -31,9 +31,14 @@ def log_headline(report: LogReport, words: Words) -> str:
         return said
     if root is None:
         first = next((i for i in report.analysis.answer.incidents if i.role != "harmless"), None)
-        return said if first is None else f"{said}; {words['log_first_error']}: {report.title(first)[words.language]}"
-    title = report.title(root)[words.language]
-    return f"{said}: {title}" if verdict == "fault" else f"{said}; {words['log_first_sign']}: {title}"
+        return said if first is None else f"{said}; {_named('log_first_error', first, report, words)}"
+    if verdict == "fault":
+        return words.after(said, report.title(root)[words.language])
+    return f"{said}; {_named('log_first_sign', root, report, words)}"
+
+
+def _named(word: str, incident: Incident, report: LogReport, words: Words) -> str:
+    return words.after(words[word], report.title(incident)[words.language])
 
 
 def base_of(report: LogReport) -> str:
