@@ -58,7 +58,7 @@ def named(run: Run) -> tuple[str, str]:
     ("name", "log", "way", "check"),
     [
         ("bare-linux", "stderr-halDeviceOpen-drvret7.log", "same", "ascend.present"),
-        ("a2-chip-alarm", "stderr-507013-sdma.log", "host-explains", "npu.health"),
+        ("a2-chip-alarm", "stderr-507035-aivec-exception.log", "host-explains", "npu.health"),
         ("a2-healthy", "stderr-npu-oom-kvcache.log", "log-root", "logs.memory-npu-oom"),
         ("a2-thp-defrag-always", "stderr-npu-oom-kvcache.log", "log-root", "logs.memory-npu-oom"),
         ("a2-driver-too-old", "plog-run-clean-info.log", "host-error", "compat.driver-cann"),
@@ -67,6 +67,16 @@ def named(run: Run) -> tuple[str, str]:
 )
 def test_which_cause_is_named(name: str, log: str, way: str, check: str) -> None:
     assert named(of(run_of_host(name), run_of_log(log))) == (way, check)
+
+
+def test_the_same_fault_on_another_device_is_less_sure() -> None:
+    run = of(run_of_host("a2-chip-alarm"), run_of_log("stderr-507013-sdma.log"))
+    assert named(run) == ("same", "npu.health")
+    assert run.logs
+    assert run.logs.root
+    assert (run.logs.root.first.record.device, run.findings[0].subject) == (0, "npu:6/0")
+    assert run.answer
+    assert run.answer["triage"]["cause"]["confidence"] == "medium"
 
 
 def test_on_a_host_without_npus_a_crash_in_its_own_logs_is_not_the_cause() -> None:

@@ -92,7 +92,8 @@ def _candidates(host: Sequence[Finding], logs: Sequence[Finding], report: LogRep
         confidence = report.analysis.answer.confidence if way.confidence == "log" else way.confidence
         if way.id == "same" and root is not None:
             for finding in _nearest([f for f in failed if known.are_same(f.check, root.signature)], root):
-                yield Cause(way, confidence, finding, with_it=of_root)
+                sure = "medium" if _is_elsewhere(finding, root) else confidence
+                yield Cause(way, sure, finding, with_it=of_root)
         elif way.id == "nothing-runs" and not report.analysis.named:
             for finding in (f for f in errors if f.check in known.nothing_runs):
                 yield Cause(way, confidence, finding)
@@ -107,6 +108,13 @@ def _candidates(host: Sequence[Finding], logs: Sequence[Finding], report: LogRep
         elif way.id in ("host-error", "host-warning"):
             for finding in errors if way.id == "host-error" else failed:
                 yield Cause(way, confidence, finding)
+
+
+def _is_elsewhere(finding: Finding, root: Incident) -> bool:
+    """Whether both name an NPU and not the same; a log's device may be a number that the process alone has."""
+    device = root.first.record.device
+    kind, _, name = finding.subject.partition(":")
+    return kind == "npu" and device is not None and name.partition("/")[0] != str(device)
 
 
 def _nearest(findings: Sequence[Finding], root: Incident) -> list[Finding]:

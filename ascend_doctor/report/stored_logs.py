@@ -110,6 +110,7 @@ def _coverage(field: Field) -> Coverage:
         first=field["first"].or_none(Field.moment),
         last=field["last"].or_none(Field.moment),
         skipped=field["skipped"].text(),
+        files=field["files"].or_none(Field.whole) or 1,
     )
 
 
