@@ -36,11 +36,16 @@ class Listening:
 
 @dataclass(frozen=True)
 class Shared:
-    """NPUs that the launch would use and that another process holds; ``ranged``: its processes have own ports."""
+    """NPUs that the launch would use and that another process holds; ``ranged``: its processes have own ports.
+
+    ``port``: HCCL's fixed one; ``taken``: somebody listens on it in this host's own network.
+    """
 
     npus: str
     holders: str
     ranged: bool | Missing
+    port: int
+    taken: bool | Missing
     reads: tuple[str, ...]
 
 
@@ -99,7 +104,9 @@ def _of_hccl(port: int | Missing, launch: Launch, env: Mapping[str, str | Missin
 
 
 @rows("launch_ports.shared")
-def shared(launch: Launch, npu: Npu, env: Mapping[str, str | Missing]) -> tuple[Shared, ...] | Missing:
+def shared(
+    launch: Launch, npu: Npu, ports: Ports, env: Mapping[str, str | Missing], limits: Limits
+) -> tuple[Shared, ...] | Missing:
     """One row for a command of several ranks: HCCL listens on a fixed port of each NPU."""
     if isinstance(launch.program, Missing):
         return launch.program
@@ -117,17 +124,18 @@ def shared(launch: Launch, npu: Npu, env: Mapping[str, str | Missing]) -> tuple[
         return ()
     used = {(npu.chips[device].npu_id, npu.chips[device].chip_id) for device in devices[:ranks]}
     holding = [p for p in npu.processes if (p.npu_id, p.chip_id) in used]
-    values = [
-        env.get(name, Missing(Reason.NOT_COLLECTED, f"${name}", f"env.{name}")) for name in (NPU_RANGE, HOST_RANGE)
-    ]
+    values = [_of(env, name) for name in (NPU_RANGE, HOST_RANGE)]
     ranged: bool | Missing = all(isinstance(value, str) and value.strip() for value in values)
+    fixed, open_ports = int(limits["network.hccl_npu_port"]), whole(ports.listening)
     unseen = next((v for v in values if isinstance(v, Missing) and v.reason is not Reason.ABSENT), None)
     return (
         Shared(
             npus=", ".join(sorted({str(p.npu_id) for p in holding}, key=int)),
             holders=", ".join(f"{p.pid} {p.name or '?'}" for p in holding[:4]) + (", …" if len(holding) > 4 else ""),
             ranged=unseen or ranged,
-            reads=("npu.processes", f"env.{VISIBLE}", f"env.{NPU_RANGE}"),
+            port=fixed,
+            taken=open_ports if isinstance(open_ports, Missing) else fixed in open_ports,
+            reads=("npu.processes", "ports.listening", f"env.{VISIBLE}", f"env.{NPU_RANGE}"),
         ),
     )
 
