@@ -76,7 +76,7 @@ def with_faults(folder: Path, monkeypatch: pytest.MonkeyPatch, faults: Mapping[s
 def smoked(**wishes: Any) -> Collected[Smoke]:
     """The facts of a small run on the CPU."""
     host = LiveHost(ENV, python=PYTHON, extent=Extent(smoke=True))
-    asked = Wishes(**{"device": "cpu", "size": "tiny", "decode": 16, **wishes})
+    asked = Wishes(**{"device": "cpu", "size": "tiny", "seq": 136, "decode": 8, **wishes})
     return run(host, planned(host, asked, RULES), lambda text: None)
 
 

@@ -99,7 +99,9 @@ def test_the_page_draws_the_ladder_and_a_dot_for_each_token(reports: dict[str, s
 @needs_torch
 def test_a_snapshot_of_a_run_gives_equal_findings(tmp_path: Path) -> None:
     recorder = Recorder(LiveHost(ENV, python=PYTHON, extent=Extent(smoke=True)))
-    given_ = run(recorder, planned(recorder, Wishes(device="cpu", size="tiny", decode=8), RULES), lambda text: None)
+    given_ = run(
+        recorder, planned(recorder, Wishes(device="cpu", size="tiny", seq=136, decode=8), RULES), lambda text: None
+    )
     live = Situation(recorder, RULES, given=(given_,))
     found = judged(CHECKS, live)
     recorder.save(tmp_path / "snapshot")
@@ -113,7 +115,7 @@ def test_a_snapshot_of_a_run_gives_equal_findings(tmp_path: Path) -> None:
 def test_the_verb_judges_a_snapshot_without_starting_anything(tmp_path: Path) -> None:
     doctor = Command(tmp_path)
     recorder = Recorder(LiveHost(ENV, python=PYTHON, extent=Extent(smoke=True)))
-    run(recorder, planned(recorder, Wishes(device="cpu", size="tiny", decode=8), RULES), lambda text: None)
+    run(recorder, planned(recorder, Wishes(device="cpu", size="tiny", seq=136, decode=8), RULES), lambda text: None)
     recorder.save(tmp_path / "snapshot")
     done = doctor("smoke", "--snapshot", tmp_path / "snapshot", "--format", "json")
     document = json.loads(done.stdout)
@@ -137,7 +139,7 @@ def test_preflight_takes_it_along_and_collect_keeps_it(tmp_path: Path) -> None:
 @needs_torch
 @pytest.mark.parametrize("dtype", ["fp16", "fp32"])
 def test_other_numbers_pass_their_own_gates(dtype: str) -> None:
-    found = findings(smoked(dtype=dtype, decode=8))
+    found = findings(smoked(dtype=dtype))
     assert {f.verdict for f in found if f.check != "smoke.ranks"} == {"pass"}
 
 

@@ -215,7 +215,7 @@ def test_the_plog_of_the_child_is_read_and_its_cause_is_told(tmp_path: Path, mon
         "raise RuntimeError('synchronize failed, error code:507035')"
     )
     with_faults(tmp_path / "faults", monkeypatch, {f"{MODEL}.model": on_device(f"exec({action!r})")})
-    finding = failed(smoked(decode=8))["smoke.forced"]
+    finding = failed(smoked())["smoke.forced"]
     assert "aivec error exception" in (finding.found or {})["en"]
     assert finding.remedy
 

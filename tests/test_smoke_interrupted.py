@@ -52,7 +52,14 @@ def test_no_child_is_left(number: int, code: int, tmp_path: Path, monkeypatch: p
     doctor = Command(tmp_path)
     env = doctor.environment({"PYTHONPATH": f"{tmp_path / 'faults'}:{doctor.environment()['PYTHONPATH']}"})
     call = [*DOCTOR, "smoke", "--device", "cpu", "--size", "tiny", "--python", PYTHON]
-    running = subprocess.Popen(call, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    running = subprocess.Popen(
+        call,
+        cwd=tmp_path,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # a shell's background ignores it
+    )
     try:
         pids = [int(word) for word in wait_for(note).split()]
         assert all(map(alive, pids))

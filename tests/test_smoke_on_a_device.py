@@ -38,9 +38,9 @@ class Backend:
     get_device_properties = staticmethod(lambda device: types.SimpleNamespace(total_memory=64 * GIB))
     is_bf16_supported = staticmethod(lambda: TOLD.get("bf16", True))
     synchronize = empty_cache = reset_peak_memory_stats = staticmethod(lambda: None)
-    max_memory_allocated = staticmethod(lambda: GIB // 8)
-    max_memory_reserved = staticmethod(lambda: TOLD.get("reserved", GIB // 8))
-    memory_reserved = staticmethod(lambda: GIB // 8)
+    max_memory_allocated = staticmethod(lambda: GIB // 16)
+    max_memory_reserved = staticmethod(lambda: TOLD.get("reserved", GIB // 16))
+    memory_reserved = staticmethod(lambda: GIB // 16)
 
     @staticmethod
     def memory_allocated():
@@ -94,13 +94,13 @@ def test_what_a_device_does_wrong_is_told(
     told: dict[str, object], check: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     played(tmp_path, monkeypatch, **told)
-    found = failed(smoked(device="cuda:0", decode=8))
+    found = failed(smoked(device="cuda:0"))
     assert words in (found[check].found or {})["en"]
 
 
 def test_a_device_without_bf16_is_asked_in_fp16(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     played(tmp_path, monkeypatch, bf16=False)
-    (device,) = smoked(device="cuda:0", decode=8).facts.devices  # type: ignore[misc]
+    (device,) = smoked(device="cuda:0").facts.devices  # type: ignore[misc]
     assert device.dtype == "fp16"
 
 
@@ -109,4 +109,4 @@ def test_less_free_memory_than_predicted_stops_it_unless_it_is_forced(
 ) -> None:
     played(tmp_path, monkeypatch, free=100 << 20)
     assert plain(smoked(device="cuda:0"))["smoke.device"] == "unknown"
-    assert plain(smoked(device="cuda:0", force=True, decode=8))["smoke.forced"] == "pass"
+    assert plain(smoked(device="cuda:0", force=True))["smoke.forced"] == "pass"
