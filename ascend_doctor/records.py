@@ -22,6 +22,7 @@ else:
 
 
 def _frozen(cls: type) -> type:
+    cls.__doc__ = cls.__doc__ or cls.__name__  # the standard decorator takes longer to make one than for all the rest
     made: type = dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
     for name, method in _METHODS.items():
         setattr(made, name, method)

@@ -1,4 +1,4 @@
-"""The sum of a checkpoint of 200 shards, and the lint of a numactl line: what they cost beyond a preflight.
+"""The sum of a checkpoint of 200 shards, and the lint of a launch: what they cost beyond a preflight.
 
 ``python benchmarks/memory.py``: in bare interpreters; exit code 1 where a figure is over its limit. Runs alternate, so
 that a machine whose speed drifts slows all of them; medians are compared.
@@ -66,6 +66,23 @@ def commands(folder: Path) -> Mapping[str, list[str]]:
         f"memory of {SHARDS} shards": [*memory, str(folder)],
         "memory by name": [*memory, "DeepSeek-V4-Pro"],
         "numa lint": [*doctor, "numa", "lint", "--snapshot", str(SNAPSHOT), "--format", "json", line],
+        "lint of a launch": [
+            *doctor,
+            "preflight",
+            "--snapshot",
+            str(SNAPSHOT),
+            "--format",
+            "json",
+            "--",
+            *line.split()[:4],
+            "vllm",
+            "serve",
+            "Qwen/Qwen3-8B",
+            "--tensor-parallel-size",
+            "2",
+            "--max-model-len",
+            "32768",
+        ],
         "numa plan": [*doctor, "numa", "plan", "--snapshot", str(SNAPSHOT), "--format", "json"],
     }
 

@@ -37,6 +37,7 @@ def cases() -> list[Case]:
         Case(
             "preflight --format json", [*module, "preflight", "--snapshot", str(SNAPSHOT), "--format", "json"], 28, 80
         ),
+        Case("explain 507015", [*module, "explain", "507015"], 15),
         Case("versions", [*module, "versions", "--snapshot", str(CONTAINER)], 20),
     ]
     return [*found, Case("ascend-doctor --version", [script, "--version"], 1.8)] if script else found

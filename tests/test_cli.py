@@ -196,7 +196,7 @@ def test_a_read_only_file_system_without_a_home_is_enough(doctor: Command) -> No
     report = doctor.report(before=before, env={"HOME": None, "TMPDIR": None})
     assert is_whole(report)
     done = doctor("preflight", "--only", "npu.answers", "-o", "report.html", before=before, env={"HOME": None})
-    assert "1 passed" in done.stdout
+    assert "1 check passed" in done.stdout
     assert (done.returncode, "report.html: cannot be written" in done.stderr) == (2, True)
 
 

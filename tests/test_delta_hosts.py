@@ -150,7 +150,7 @@ def test_deltas_stand_on_deltas(bases: Path) -> None:
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"bases": "x"}, "bases is unknown; give says, base, set, profile, expect"),
+        ({"bases": "x"}, "bases is unknown; give says, base, set, profile, asked, expect"),
         ({"base": "nowhere"}, "base: nowhere is no folder"),
         ({"base": None}, "base: None is no folder"),
         ({"set": {"file": {}}}, "set: file is unknown; give env, files"),

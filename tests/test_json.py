@@ -7,8 +7,10 @@ from typing import Any
 
 import jsonschema
 import pytest
+from click.testing import CliRunner
 from hosts import all_hosts, host
 
+from ascend_doctor.cli import cli
 from ascend_doctor.engine.checks import load_checks
 from ascend_doctor.engine.rulebook import rulebook
 from ascend_doctor.engine.run import Asked, preflight, run_as_json
@@ -26,6 +28,26 @@ def document(name: str) -> Any:
 def test_each_report_keeps_to_the_schema(name: str) -> None:
     schema = json.loads((data_folder("reports") / "schema.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator(schema).validate(document(name))
+
+
+VERBS = {
+    "memory": ["memory", "--model", "Qwen3-32B", "--tp", "4", "--card", "910B3"],
+    "numa": ["numa", "plan"],
+    "versions": ["versions"],
+    "logs": ["logs"],
+    "triage": ["triage"],
+    "diff": ["diff", "example", "example"],
+}
+
+
+@pytest.mark.parametrize("kind", VERBS)
+def test_each_kind_of_run_keeps_to_the_schema(kind: str) -> None:
+    where = [] if kind == "diff" else ["--snapshot", "example"]
+    done = CliRunner().invoke(cli, [*VERBS[kind], *where, "--format", "json"])
+    schema = json.loads((data_folder("reports") / "schema.json").read_text(encoding="utf-8"))
+    found = json.loads(done.stdout)
+    assert found["kind"] == kind
+    jsonschema.Draft202012Validator(schema).validate(found)
 
 
 def test_the_same_host_gives_the_same_report_times_aside() -> None:

@@ -161,3 +161,18 @@ def test_a_wrong_signature_names_its_file(tmp_path: Path, text: str) -> None:
     (tmp_path / "signatures" / "kernel.yaml").write_text(text)
     with pytest.raises(RuleError, match=r"kernel\.yaml: (?:entry 1|kernel.fire)"):
         kernel_signatures.load([tmp_path])
+
+
+def test_a_machine_without_dmesg_is_read_from_the_kernel_itself() -> None:
+    ring = (
+        "6,1,2000000,-;usb 1-1: new device\n"
+        " SUBSYSTEM=usb\n"
+        "3,2,99000000,-;Out of memory: Killed process 4242 (python3) total-vm:100kB\n"
+    )
+    machine = host("a2-healthy", set={"missing": {"dmesg": "absent"}, "files": {"/dev/kmsg": ring}})
+    facts = collect(machine).facts
+    assert not isinstance(facts.lines, Missing)
+    assert [(line.seconds, line.text.split(" ", 4)[:4]) for line in facts.lines] == [
+        (99.0, ["Out", "of", "memory:", "Killed"])
+    ]
+    assert (facts.count, facts.first_seconds) == (2, 2.0)

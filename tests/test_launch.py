@@ -19,14 +19,15 @@ from hosts import FOLDER, host
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ascend_doctor.cli.launching import command_of
-from ascend_doctor.cli.launching import given as given_areas
 from ascend_doctor.cli.preflight import command
 from ascend_doctor.engine.checks import load_checks
+from ascend_doctor.engine.launching import command_of
+from ascend_doctor.engine.launching import given as given_areas
 from ascend_doctor.engine.run import judged as verdicts
 from ascend_doctor.engine.situation import Situation
 from ascend_doctor.facts.checkpoint import checkpoint, config
-from ascend_doctor.facts.launch import Launch, collect, front, launch
+from ascend_doctor.facts.command_line import front
+from ascend_doctor.facts.launch import Launch, collect, launch
 from ascend_doctor.facts.mindie_config import words
 from ascend_doctor.facts.tree import paths, without
 from ascend_doctor.host import Missing, Reason, Shown
@@ -80,6 +81,10 @@ def test_what_stands_before_the_command_is_taken_off() -> None:
         ("python3 -m my.server", "python-module", "nodes", 1),
         ("sleep 10", "other", "nodes", 1),
         ("vllm bench serve --model M", "other", "nodes", 1),
+        ("python -m vllm.entrypoints.cli.main serve M", "vllm", "model", "M"),
+        ("conda run -n env --no-capture-output vllm serve M", "vllm", "model", "M"),
+        ("sudo -E A=1 vllm serve M", "vllm", "assigned", {"A": "1"}),
+        ("setsid taskset -c 0-23 vllm serve M", "vllm", "model", "M"),
         ("vllm serve --trust-remote-code M -dp 2 --data-parallel-size-local 1", "vllm", "data_local", 1),
         ("vllm serve -O3 M --enable-expert-parallel -tp 4 -dp 2", "vllm", "expert_parallel", 8),
         ('vllm serve M --speculative-config \'{"method": "mtp"}\' --seed -1', "vllm", "model", "M"),
@@ -97,6 +102,92 @@ def test_options_that_stand_in_a_file_are_not_guessed() -> None:
     assert found.tensor_parallel.reason is Reason.NOT_COLLECTED
 
 
+SCRIPT = """#!/bin/bash
+# it's a comment
+export HCCL_BUFFSIZE=512
+MODEL=/models/x
+source /usr/local/Ascend/ascend-toolkit/set_env.sh
+nohup numactl -N 0 -m 0 vllm serve $MODEL --tensor-parallel-size $1 \\
+  --max-model-len 4096 --additional-config '{"a": "b c"}' > log.txt 2>&1 &
+"""
+FILES = {
+    "start.sh": SCRIPT,
+    "serve.yaml": "model: /models/x\ntensor-parallel-size: 4\nmax_model_len: 4096\nenforce-eager: true\nport: 1\n",
+    "list.yaml": "- 1\n",
+    "broken.yaml": "a: [\n",
+}
+
+
+def from_files(line: str) -> Launch:
+    return launch(shlex.split(line), lambda path: FILES.get(path, Missing(Reason.ABSENT))).facts
+
+
+@pytest.mark.parametrize(
+    "line", [f"bash -c {shlex.quote(SCRIPT)}", f"sh -ec {shlex.quote(SCRIPT)} x", "bash start.sh 8"]
+)
+def test_the_service_that_a_script_starts_is_what_is_judged(line: str) -> None:
+    found = from_files(line)
+    assert (found.program, found.model, found.max_model_len) == ("vllm", "/models/x", 4096)
+    assert found.assigned == {"HCCL_BUFFSIZE": "512"}
+    assert str(found.numactl).startswith("numactl -N 0 -m 0 vllm")
+    assert found.flags["additional-config"] == '{"a": "b c"}'  # type: ignore[index]
+
+
+def test_what_only_a_shell_can_fill_in_is_not_guessed() -> None:
+    found = from_files("bash start.sh 8")
+    assert isinstance(found.tensor_parallel, Missing)
+    assert found.tensor_parallel.reason is Reason.NOT_COLLECTED
+    assert found.unreadable == ()
+
+
+def test_options_of_a_file_count_where_the_line_says_nothing() -> None:
+    found = from_files("vllm serve --config serve.yaml --port 8001")
+    assert (found.model, found.tensor_parallel, found.max_model_len) == ("/models/x", 4, 4096)
+    assert (found.eager, found.port) == (True, 8001)
+
+
+@pytest.mark.parametrize("file", ["list.yaml", "broken.yaml", "gone.yaml"])
+def test_a_file_of_options_that_cannot_be_read_leaves_them_open(file: str) -> None:
+    found = from_files(f"vllm serve M --config {file}")
+    assert isinstance(found.tensor_parallel, Missing)
+    assert found.model == "M"
+
+
+@pytest.mark.parametrize(
+    ("line", "unreadable"),
+    [
+        ("vllm serve M -tp 0", ("-tp 0",)),
+        ("vllm serve M --tensor-parallel-size four", ("--tensor-parallel-size four",)),
+        ("vllm serve M --gpu-memory-utilization 90", ("--gpu-memory-utilization 90",)),
+        ("vllm serve M --max-model-len 32k --port 8000 -dp 2 -dpl 0", ()),
+        ("vllm serve M --max-model-len auto", ()),
+        ("vllm serve M --max-model-len long", ("--max-model-len long",)),
+        ("vllm serve M --port 80000", ("--port 80000",)),
+        ("vllm serve M -tp $TP --port ${PORT:-8000}", ()),
+        ("torchrun --nproc_per_node=gpu --nnodes=1:4 t.py", ()),
+        ("torchrun --nproc_per_node=many8 t.py", ("--nproc-per-node many8",)),
+    ],
+)
+def test_a_value_that_the_program_refuses_is_told_as_it_is_written(line: str, unreadable: tuple[str, ...]) -> None:
+    assert said(line).unreadable == unreadable
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [
+        ("""vllm serve M --additional-config '{"a": {"b": true}}' -O3 --compilation-config 3""", 0),
+        ("""vllm serve M --speculative-config '{"method": "mtp", "num_speculative_tokens": 3}'""", 0),
+        ("vllm serve M --additional-config {a: true}", 1),
+        ("""vllm serve M --additional-config "{'a': True}" --kv-transfer-config '{"x":1}'""", 1),
+        ("""vllm serve M --compilation-config '{"cudagraph_mode": FULL}'""", 1),
+        ("vllm serve M --additional-config $CONFIG", 0),
+        ("sglang serve --model-path M --additional-config x", 0),
+    ],
+)
+def test_json_that_lost_its_quotes_is_seen(line: str, wrong: int) -> None:
+    assert len(said(line).no_json) == wrong  # type: ignore[arg-type]
+
+
 def test_options_that_nobody_knows_are_kept() -> None:
     assert said("vllm serve M --brand-new-option 7").flags == {"brand-new-option": "7"}
 
@@ -105,6 +196,7 @@ def test_secrets_of_a_command_are_not_among_its_facts() -> None:
     collected = launch(shlex.split("HF_TOKEN=hush vllm serve M --api-key hush --max-num-batched-tokens 4096"))
     assert "hush" not in repr(collected)
     assert collected.facts.batched_tokens == 4096
+    assert "hush" not in repr(launch(["bash", "-c", "export HF_TOKEN=hush; vllm serve M --api-key hush"]))
 
 
 def test_without_a_command_nothing_is_said() -> None:
@@ -250,8 +342,36 @@ HEALTHY = [
         " --data-parallel-size 4 --tensor-parallel-size 4 --enable-expert-parallel --quantization ascend --port 8900",
     ),
     ("a3-healthy", f"vllm serve vllm-ascend/DeepSeek-R1-W8A8 --port 8000 -dp 4 -tp 4 {V31}"),
+    ("a2-healthy", "vllm serve Qwen/Qwen2.5-7B-Instruct --max_model_len 26240"),
+    (
+        "a2-healthy",
+        "VLLM_USE_MODELSCOPE=true PYTORCH_NPU_ALLOC_CONF=max_split_size_mb:256 vllm serve Qwen/Qwen3-8B"
+        ' --additional-config \'{"enable_cpu_binding": true, "ascend_scheduler_config": {"enabled": false}}\''
+        ' --compilation-config \'{"cudagraph_capture_sizes": [1, 2, 4, 8], "cudagraph_mode": "FULL_DECODE_ONLY"}\'',
+    ),
+    (
+        "a2-healthy",
+        "bash -c 'export HCCL_IF_IP=192.0.2.17; export GLOO_SOCKET_IFNAME=eth0; export HCCL_BUFFSIZE=256;"
+        " vllm serve Qwen/Qwen3-30B-A3B --host 0.0.0.0 --port 7100 --tensor-parallel-size 4 --enforce-eager"
+        ' --kv-transfer-config "{\\"kv_connector\\": \\"MooncakeConnectorV1\\", \\"kv_role\\": \\"kv_producer\\"}"\'',
+    ),
+    (
+        "a3-healthy",
+        "python3 -m sglang.launch_server --model-path Qwen/Qwen3-32B --tp-size 4 --device npu"
+        " --attention-backend ascend --mem-fraction-static 0.8 --host 0.0.0.0 --port 30000 --trust-remote-code",
+    ),
+    (
+        "a2-healthy",
+        "numactl --cpunodebind=4,6 --membind=4,6 python -m vllm.entrypoints.openai.api_server"
+        " --model Qwen/Qwen3-8B -tp 2 --max-num-seqs 32 --served-model-name qwen3",
+    ),
+    (
+        "310p-healthy",
+        "atc --model=resnet50.onnx --framework=5 --output=resnet50 --input_format=NCHW"
+        " --input_shape=actual_input_1:1,3,224,224 --soc_version=Ascend310P3 --log=error",
+    ),
 ]
-"""Lines of vllm-ascend's tutorials (DeepSeek-V3.1, R1, V4-Flash, Qwen3, Atlas 300I), models by name."""
+"""Lines of vllm-ascend's tutorials (DeepSeek-V3.1, R1, V4-Flash, Qwen3, Atlas 300I), models by name; SGLang and ATC."""
 
 
 @pytest.mark.parametrize(("name", "line"), HEALTHY)
@@ -415,7 +535,7 @@ def test_a_fact_removed_leads_only_to_unknown_or_skip(name: str, line: str) -> N
     assert asked is not None
     folders = [data_folder("checks"), data_folder("checks") / "on-request"]
     checks = load_checks(folders, lambda one: one.startswith(("launch.", "mindie-config.")))
-    situation = Situation(here, [data_folder("rules")], given=given_areas(here, asked, live=False))
+    situation = Situation(here, [data_folder("rules")], given=given_areas(here, asked))
     areas = sorted({area for check in checks for area in check.areas})
     situation.collect(areas)
     whole = {(f.check, f.subject): f.verdict for f in verdicts(checks, situation)}

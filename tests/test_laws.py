@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
 from hosts import FOLDER, all_hosts, expectations, host, profile_of
 
-from ascend_doctor.engine.checks import Check, load_checks
+from ascend_doctor.engine.asked import Asked, asked
+from ascend_doctor.engine.checks import Check, keeps, load_checks
 from ascend_doctor.engine.findings import Finding
+from ascend_doctor.engine.rulebook import ON_REQUEST
 from ascend_doctor.engine.run import judged
 from ascend_doctor.engine.situation import Situation
 from ascend_doctor.facts.tree import paths, without
 from ascend_doctor.host import Missing, Reason
+from ascend_doctor.host.delta import asked_of as words_asked
+from ascend_doctor.knowledge.environment import known_env
 from ascend_doctor.paths import data_folder
 
-CHECKS = load_checks([data_folder("checks")])
+CHECKS = load_checks([data_folder("checks"), data_folder("checks") / ON_REQUEST])
 RULES = [data_folder("rules")]
+REGULAR = [check for check in CHECKS if not check.on_request]
 AREAS = sorted({area for check in CHECKS for area in check.areas})
 HOSTS = all_hosts()
 WHOLE = [name for name in HOSTS if (FOLDER / name / "snapshot.json").is_file()]
@@ -26,16 +32,30 @@ WHOLE = [name for name in HOSTS if (FOLDER / name / "snapshot.json").is_file()]
 PACKAGE = Path(__file__).parent.parent / "ascend_doctor"
 
 
+VARIABLES = known_env(RULES)
+
+
+def asked_of(name: str) -> Asked:
+    return asked(host(name), words_asked(FOLDER / name), name, VARIABLES)
+
+
 def situation_of(name: str) -> Situation:
-    situation = Situation(host(name), RULES, profile=profile_of(name))
+    call = asked_of(name)
+    situation = Situation(call.host, RULES, profile=profile_of(name), given=call.given)
     situation.collect(AREAS)
     assert not situation.broken
     return situation
 
 
+judged_on = lru_cache(maxsize=None)(situation_of)
+"""For what only reads: a host is collected once, however many checks name it."""
+
+
 @pytest.mark.parametrize("name", HOSTS)
 def test_a_host_gives_the_errors_and_warnings_that_it_expects_and_no_other(name: str) -> None:
-    findings = judged(CHECKS, situation_of(name))
+    call = asked_of(name)
+    checks = [c for c in CHECKS if not c.on_request or (call.requested and keeps(c.id, call.requested, ()))]
+    findings = judged([c for c in checks if keeps(c.id, (), call.passed_over)], judged_on(name))
     grave = {(f.check, f.severity) for f in findings if f.verdict == "fail" and f.severity != "info"}
     expected = {
         (e["check"], e.get("severity")) for e in expectations(name) if e.get("severity") in ("error", "warning")
@@ -55,7 +75,7 @@ def test_a_check_is_reached_as_pass_fail_and_unknown(check: Check) -> None:
         names = check.tests.get(verdict, ())
         assert names, f"{check.id} names no host that gives {verdict}"
         for name in names:
-            found = {f.verdict for f in judged([_alone(check)], situation_of(name))}
+            found = {f.verdict for f in judged([_alone(check)], judged_on(name))}
             assert verdict in found, f"{check.id} on {name}"
 
 
@@ -63,7 +83,7 @@ def test_a_check_is_reached_as_pass_fail_and_unknown(check: Check) -> None:
 def test_each_way_to_fail_is_reached(check: Check) -> None:
     reached: set[int] = set()
     for name in check.tests.get("fail", ()):
-        situation = situation_of(name)
+        situation = judged_on(name)
         for number, entry in enumerate(check.fail):
             first = _alone(check, fail=(entry,))
             if any(f.verdict == "fail" for f in judged([first], situation)):
@@ -79,13 +99,13 @@ def _alone(check: Check, **changes: object) -> Check:
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_fact_removed_leads_only_to_unknown_or_skip(name: str) -> None:
     situation = situation_of(name)
-    whole = _verdicts(judged(CHECKS, situation))
+    whole = _verdicts(judged(REGULAR, situation))
     gone = Missing(Reason.NOT_COLLECTED, "removed by the test")
     for area in AREAS:
         facts = situation.facts(area)
         if isinstance(facts, Missing):
             continue
-        using = [check for check in CHECKS if area in check.areas]
+        using = [check for check in REGULAR if area in check.areas]
         for path in _some(list(paths(facts, area))):
             situation.replace_facts(area, without(facts, area, path, gone))
             for (check, subject), verdict in _verdicts(judged(using, situation)).items():
@@ -104,14 +124,14 @@ def _verdicts(findings: list[Finding]) -> dict[tuple[str, str], str]:
     return {(f.check, f.subject): f.verdict for f in findings}
 
 
-@pytest.mark.parametrize("name", HOSTS)
+@pytest.mark.parametrize("name", [name for name in HOSTS if not words_asked(FOLDER / name)])
 def test_the_order_of_collection_changes_nothing(name: str) -> None:
     forward, backward = (Situation(host(name), RULES, profile=profile_of(name)) for _ in range(2))
     for area in AREAS:
         forward.collect([area])
     for area in reversed(AREAS):
         backward.collect([area])
-    assert judged(CHECKS, forward) == judged(tuple(reversed(CHECKS)), backward)
+    assert judged(REGULAR, forward) == judged(tuple(reversed(REGULAR)), backward)
 
 
 ORDER = (

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import gzip
 import io
 import os
+import signal
 import sys
 import tarfile
 import zipfile
@@ -17,12 +19,12 @@ from hosts import host
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ascend_doctor.logs import Coverage
+from ascend_doctor.logs import Coverage, parts
 from ascend_doctor.logs.files import hint_of
 from ascend_doctor.logs.flood import Flood
 from ascend_doctor.logs.live_places import places
 from ascend_doctor.logs.parts import PartedRecords
-from ascend_doctor.logs.records import Records
+from ascend_doctor.logs.records import Records, records_of
 from ascend_doctor.logs.scanning import Anchors, scanner
 from ascend_doctor.logs.sources import found, of_path, rotation
 
@@ -261,3 +263,30 @@ def test_a_block_is_not_cut_where_two_parts_meet(tmp_path: Path) -> None:
     (tmp_path / "x.log").write_text(block * 40)
     records = list(PartedRecords(of_path(str(tmp_path / "x.log")), SCANNER, Flood(), part=3000))
     assert {len(record.block) for record in records} == {51}
+
+
+def test_a_large_core_dump_is_no_log_in_any_of_its_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "PART", 100_000)
+    monkeypatch.setattr(parts, "workers", lambda: 2)
+    (tmp_path / "core.77").write_bytes(b"\x7fELF" + bytes(range(256)) * 1000 + LINE.format(7).encode() * 1000)
+    reading = records_of(of_path(str(tmp_path / "core.77")), SCANNER)
+    assert list(reading) == []
+    assert reading.coverage.skipped.startswith("binary")
+
+
+def test_an_interrupt_while_parts_are_read_leaves_no_process_behind(tmp_path: Path) -> None:
+    (tmp_path / "x.log").write_text("".join(LINE.format(n) for n in range(5000)))
+    reading = PartedRecords(of_path(str(tmp_path / "x.log")), SCANNER, Flood(), part=20_000)
+
+    def interrupted() -> Iterator[int]:
+        for count, _ in enumerate(reading, 1):
+            yield count
+            signal.raise_signal(signal.SIGINT)
+
+    seen = []
+    with pytest.raises(KeyboardInterrupt):
+        seen.extend(interrupted())
+    gc.collect()
+    assert reading.coverage.path.endswith("x.log")
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)

@@ -44,7 +44,7 @@ def call(doctor: Command, *arguments: str, text: bytes | None = None) -> subproc
         (CLEAN, 0, "No fault in these logs"),
         (FAULT, 1, "Root cause: "),
         (SYMPTOM, 3, "These logs do not show the cause"),
-        (Path("/nowhere/at.log"), 3, "No logs were found"),
+        (Path("/nowhere/at.log"), 3, "No log of a known form was found"),
     ],
 )
 def test_the_exit_code_and_the_first_line_are_the_answer(doctor: Command, path: Path, code: int, says: str) -> None:
@@ -89,7 +89,7 @@ def test_reports_are_written_in_every_format(doctor: Command) -> None:
     assert done.returncode == 1
     for name in names:
         assert "messages-oom-killer.log" in (doctor.folder / name).read_text(encoding="utf-8")
-    assert "<svg viewBox" in (doctor.folder / "report.html").read_text(encoding="utf-8")
+    assert "<h1" in (doctor.folder / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("arguments", [["--since", "yesterday-ish"], ["--pid", "-4"], ["--nope"]])

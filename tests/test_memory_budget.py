@@ -46,12 +46,12 @@ KNOWN = models.load([data_folder("rules")])
 CARDS = cards.load([data_folder("rules")])
 LIMITS = limits.load([data_folder("rules")])
 COSTS = Costs(runtime_mib=800, graphs_mib=512, copies=8, buffer_mib=200, firmware_mib=4096)
-COMPUTED = [model.id for model in KNOWN.models if shape_of(model.config)]
+COMPUTED = [model.id for model in KNOWN.models if shape_of(model.config, KNOWN.indexed_ratio(model.config))]
 
 
 def shape(name: str) -> Shape:
     model = KNOWN.named(name)
-    found = shape_of(model.config) if model else None
+    found = shape_of(model.config, KNOWN.indexed_ratio(model.config)) if model else None
     assert found is not None
     return found
 

@@ -143,6 +143,8 @@ def compressor(prefix: str, hidden: int, ratio: int, width: int) -> Iterator[tup
     yield f"{prefix}.norm.weight", (width,)
 
 
+INDEXED = 4
+"""Of DeepSeek-V4: layers of compression 4 have an indexer."""
 KINDS = [(DENSE, dense_tensors), (MLA, mla_tensors), (V4, v4_tensors)]
 NAMES = ["dense GQA", "MLA with experts", "V4"]
 
@@ -196,7 +198,7 @@ def test_the_bytes_of_a_checkpoint_are_exact(tmp_path: Path, config: dict[str, A
 
 @pytest.mark.parametrize(("config", "named"), KINDS, ids=NAMES)
 def test_the_shape_counts_the_very_parameters_of_the_tensors(config: dict[str, Any], named: Any) -> None:
-    shape = shape_of(config)
+    shape = shape_of(config, INDEXED)
     assert shape is not None
     assert parameters(shape) == sum(size(part) // 2 for _, part in named(config))
 
@@ -206,7 +208,7 @@ def test_the_shape_counts_the_very_parameters_of_the_tensors(config: dict[str, A
 def test_a_rank_holds_as_much_by_its_tensors_as_by_its_shape(config: dict[str, Any], named: Any, split: Split) -> None:
     from ascend_doctor.memory.weights import Format, pieces_of_shape
 
-    shape = shape_of(config)
+    shape = shape_of(config, INDEXED)
     assert shape is not None
     real = pieces_of_tensors([Tensor(name, "BF16", part, 1, size(part)) for name, part in named(config)], shape.layers)
     counted = pieces_of_shape(shape, Format("bf16", 16, 16, 16))
@@ -236,6 +238,14 @@ def test_experts_are_shared_out_whole_with_expert_parallelism() -> None:
     experts = [Tensor(n, "BF16", p, 1, size(p)) for n, p in mla_tensors(MLA) if ".experts." in n]
     pieces = pieces_of_tensors(experts, shape.layers)
     assert rank_bytes(pieces, shape, Split(1, 1, 3, 3)) == sum(t.bytes for t in experts) * 3 // 8
+
+
+def test_experts_without_expert_parallelism_are_split_over_tp_and_dp() -> None:
+    shape = shape_of(MLA)
+    assert shape is not None
+    experts = [Tensor(n, "BF16", p, 1, size(p)) for n, p in mla_tensors(MLA) if ".experts." in n]
+    pieces = pieces_of_tensors(experts, shape.layers)
+    assert rank_bytes(pieces, shape, Split(2, 1, 1, 2)) == sum(t.bytes for t in experts) // 4
 
 
 def test_layers_of_speculative_decoding_lie_with_the_last_stage() -> None:
@@ -328,5 +338,5 @@ WORDS = sorted({*DENSE, *MLA, *V4})
     )
 )
 def test_any_config_gives_a_shape_or_nothing(config: dict[str, Any]) -> None:
-    shape = shape_of(config)
+    shape = shape_of(config, INDEXED)
     assert shape is None or isinstance(shape, Shape)

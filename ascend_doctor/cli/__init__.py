@@ -10,7 +10,10 @@ from importlib import import_module
 
 import click
 
-VERBS = ("preflight", "logs", "smoke", "versions", "memory", "numa", "facts", "collect", "explain", "rules", "self")
+VERBS = (
+    *("preflight", "logs", "triage", "smoke", "versions", "memory", "numa", "facts", "collect", "diff", "explain"),
+    *("report", "rules", "self"),
+)
 GARBAGE = 1_000_000
 """Objects between two searches for cycles."""
 OUR_FAULT, INTERRUPTED, HUNG_UP, TERMINATED = 4, 130, 129, 143

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ascend_doctor.cli.options import EXTENT, host_options
-from ascend_doctor.cli.session import SessionError, chosen_host, chosen_rules, say
+from ascend_doctor.cli.options import EXTENT, host_options, locale_language, redaction_options
+from ascend_doctor.cli.session import SessionError, chosen_host, chosen_rules, progress, say
 from ascend_doctor.facts import AREAS
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     metavar="[SIZE]",
     help="With a smoke run on a free device, as the verb smoke makes it.",
 )
+@redaction_options
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing.")
 @click.argument("path", type=click.Path(path_type=Path))
 def command(
@@ -31,11 +32,17 @@ def command(
 ) -> int:
     """Write what `preflight` would ask, with the answers, to a new folder or .tar.gz.
 
-    Values that look like secrets are replaced; nothing that exists is overwritten.
+    Hosts, users, addresses and serial numbers are replaced by pseudonyms that judge alike; --no-redact keeps them and
+    says so in the name. Secrets are always taken out. With --snapshot another snapshot is written anew. Nothing that
+    exists is overwritten.
     """
+    from ascend_doctor.cli.redaction import Redaction
     from ascend_doctor.engine.situation import Situation
     from ascend_doctor.host.recorder import Recorder, RecordError
 
+    redaction = Redaction()
+    path = redaction.place(path)
+    redaction.check_map(path)
     if smoke:
         click.get_current_context().meta.setdefault(EXTENT, {})["smoke"] = True
     book = chosen_rules()
@@ -43,16 +50,17 @@ def command(
     try:
         given: tuple[Collected[Any], ...] = ()
         if smoke and not snapshot:
-            from ascend_doctor.cli.smoke import planned_run, run_of
-            from ascend_doctor.smoke.plan import Wishes
+            from ascend_doctor.cli.smoke import given_by_smoke
 
-            given = (run_of(recorder, planned_run(recorder, Wishes(size=smoke), book), quiet),)
+            given = given_by_smoke(recorder, smoke, snapshot, book, quiet)
         situation = Situation(recorder, book.rules, given=given)
-        situation.collect(AREAS)
-        recorder.save(path)
+        with progress(quiet, locale_language()):
+            situation.collect(AREAS)
+        recorder.save(path, redaction.hiding())
     except RecordError as error:
         raise SessionError(str(error)) from None
     for detail in situation.broken:
         say(detail)
     say(f"written: {path}\njudge it anywhere: ascend-doctor preflight --snapshot {path}", quiet)
+    redaction.save_map(quiet)
     return 4 if situation.broken else 0

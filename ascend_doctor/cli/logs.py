@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -12,17 +11,17 @@ from typing import TYPE_CHECKING
 import click
 
 from ascend_doctor.cli.options import config_option, gate_options, host_options, report_options, rule_folder_options
-from ascend_doctor.cli.session import chosen_host, chosen_rules, rule_errors, say
+from ascend_doctor.cli.session import chosen_host, chosen_rules, reading, rule_errors
 
 if TYPE_CHECKING:
     from ascend_doctor.host import Host
-    from ascend_doctor.logs import Coverage
     from ascend_doctor.logs.boot import BootFact
+    from ascend_doctor.logs.files import LogFile
+    from ascend_doctor.logs.parts import PartedRecords
+    from ascend_doctor.logs.records import Records
 
 INTERRUPTED = 130
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-SAID_OF_FILES = 16 << 20
-"""Bytes of a file that is worth a line on stderr."""
 
 
 def when(context: click.Context, parameter: click.Parameter, value: str | None) -> datetime | None:
@@ -90,25 +89,24 @@ def command(
 
     book = chosen_rules(rules, rules_pack)
     host = chosen_host(snapshot, python, timeout, book)
-    with rule_errors(book):
+    with rule_errors(book), reading(quiet, lang) as reads:
         known = knowledge(book)
         scan, flood = scanner(known.anchors()), Flood()
 
-        def read_seen(one: Coverage) -> None:
-            if one.bytes > SAID_OF_FILES and sys.stderr.isatty():
-                say(f"{one.path}: {one.lines} lines", quiet)
+        def read(file: LogFile) -> Records | PartedRecords:
+            reads(file.path, file.size)
+            return records_of(file, scan, flood)
 
         run = log_run(
             host,
             sources.found(paths, host),
-            lambda file: records_of(file, scan, flood),
+            read,
             known,
             book,
             gate=Gate(fail_on, strict),
             wanted=Wanted(since, until, pid, rank, device),
-            live=None if paths else _clock_of(host, is_here=snapshot is None),
+            live=None if paths else clock_of(host, is_here=snapshot is None),
             engine=scan.name,
-            read_seen=read_seen,
             named=bool(paths),
         )
     tell(run, format_, outputs, lang, quiet, verbose)
@@ -116,7 +114,7 @@ def command(
     return INTERRUPTED if run.logs.analysis.interrupted else run.exit_code
 
 
-def _clock_of(host: Host, is_here: bool) -> BootFact | None:
+def clock_of(host: Host, is_here: bool) -> BootFact | None:
     """When its kernel started; of a snapshot in UTC, since its zone is not in it."""
     from ascend_doctor.host import Missing
     from ascend_doctor.logs.boot import BootFact, local_fact

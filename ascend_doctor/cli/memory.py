@@ -75,8 +75,7 @@ def command(
     from ascend_doctor.engine.gate import Gate
     from ascend_doctor.engine.run import Asked, preflight
     from ascend_doctor.facts.demand import Wishes, demand
-    from ascend_doctor.report.memory import ROWS, answered, table
-    from ascend_doctor.report.words import words
+    from ascend_doctor.report.memory import ROWS, answered
 
     book = chosen_rules(rules, rules_pack)
     _known_words(book, model, card, quantization)
@@ -98,8 +97,6 @@ def command(
             ),
         )
     run = answered(run)
-    if format_ == "console" and not quiet:
-        click.echo(table(run, words(lang)), nl=False)
     tell(run, format_, outputs, lang, quiet, verbose)
     return run.exit_code
 

@@ -122,8 +122,7 @@ def _told(verb: str, only: Sequence[str], rows: Sequence[str], given: Any, optio
     from ascend_doctor.cli.reports import tell
     from ascend_doctor.engine.gate import Gate
     from ascend_doctor.engine.run import Asked, preflight
-    from ascend_doctor.report.numa import answered, table
-    from ascend_doctor.report.words import words
+    from ascend_doctor.report.numa import answered
 
     rules: Sequence[Path] = options["rules"]
     book = chosen_rules(rules, options["rules_pack"])
@@ -134,9 +133,5 @@ def _told(verb: str, only: Sequence[str], rows: Sequence[str], given: Any, optio
             checks, book, gate=Gate(options["fail_on"], options["strict"]), given=given(host), rows=tuple(rows)
         )
         run = answered(preflight(host, asked), verb)
-    format_, lang, quiet = options["format_"], options["lang"], options["quiet"]
-    if format_ == "console" and not quiet:
-        click.echo(table(run, verb, words(lang)), nl=False)
-    if verb != "show" or format_ != "console" or options["outputs"]:
-        tell(run, format_, options["outputs"], lang, quiet, options["verbose"])
+    tell(run, options["format_"], options["outputs"], options["lang"], options["quiet"], options["verbose"])
     return run.exit_code

@@ -14,6 +14,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 LANGUAGES = ("en", "zh")
 SITE_CONFIG = Path("/etc/ascend-doctor.yaml")
 HOST_ROOT, EXTENT = "ascend_doctor.host_root", "ascend_doctor.extent"
+HOSTS, REDACTION = "ascend_doctor.hosts", "ascend_doctor.redaction"
+SHORTEST_KEY = 16
+"""Bytes."""
 FORMATS = {"console": ".txt", "json": ".json", "html": ".html", "markdown": ".md", "junit": ".xml"}
 """Format -> the suffix of its files."""
 
@@ -163,6 +166,7 @@ def gate_options(function: F) -> F:
 
 def report_options(function: F) -> F:
     """How it is told, and where it is written."""
+    function = redaction_options(function)
     for option in (
         click.option("-v", "--verbose", is_flag=True, help="Evidence, reasons and what passed as well."),
         click.option("-q", "--quiet", is_flag=True, help="Only the verdict."),
@@ -185,15 +189,78 @@ def report_options(function: F) -> F:
     return function
 
 
+def redaction_options(function: F) -> F:
+    """Whether what is written names hosts, users and addresses, or pseudonyms."""
+    for option in (
+        click.option(
+            "--redact-map",
+            type=click.Path(dir_okay=False, path_type=Path),
+            metavar="FILE",
+            expose_value=False,
+            callback=_redact_map,
+            help="Write who stands behind each pseudonym, for you alone.",
+        ),
+        click.option(
+            "--redact-key",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            expose_value=False,
+            callback=_redact_key,
+            help="The same key on several hosts gives the same pseudonyms [default: one of this machine].",
+        ),
+        click.option(
+            "--redact/--no-redact",
+            "redact",
+            default=None,
+            expose_value=False,
+            callback=_redaction,
+            help="Pseudonyms for hosts, users, addresses and serial numbers [default: in files, not on stdout].",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def _redaction(context: click.Context, parameter: click.Parameter, value: object) -> None:
+    """Verbs need not know of it: ``redaction.Redaction`` looks here."""
+    context.meta.setdefault(REDACTION, {})[parameter.name] = value
+
+
+def _redact_key(context: click.Context, parameter: click.Parameter, value: Path | None) -> None:
+    if value is None:
+        return
+    try:
+        with value.open("rb") as file:
+            key = file.read(1 << 16).strip()
+    except OSError as error:
+        raise click.BadParameter(f"{value}: cannot be read: {error.strerror}") from None
+    if len(key) < SHORTEST_KEY:
+        raise click.BadParameter(
+            f"{value}: a key has {SHORTEST_KEY} bytes or more; make one: head -c 32 /dev/urandom | base64 > {value}"
+        )
+    _redaction(context, parameter, key)
+
+
+def _redact_map(context: click.Context, parameter: click.Parameter, value: Path | None) -> None:
+    if value is None:
+        return
+    if value.exists() or value.is_symlink():
+        raise click.BadParameter(f"{value}: already there; choose a new name, nothing is overwritten")
+    if not value.parent.is_dir():
+        raise click.BadParameter(f"{value}: there is no folder {value.parent}")
+    _redaction(context, parameter, value)
+
+
 def language_option(function: F) -> F:
     """``--lang``; default: what the locale says."""
     option = click.option(
-        "--lang", type=click.Choice(LANGUAGES), default=_locale_language, help="Language of texts [default: by locale]."
+        "--lang", type=click.Choice(LANGUAGES), default=locale_language, help="Language of texts [default: by locale]."
     )
     return option(function)
 
 
-def _locale_language() -> str:
+def locale_language() -> str:
+    """What the locale says; English where it names neither."""
     named = os.environ.get("LC_ALL") or os.environ.get("LC_MESSAGES") or os.environ.get("LANG") or ""
     return "zh" if named.lower().startswith("zh") else "en"
 

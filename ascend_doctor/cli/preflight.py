@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
@@ -26,11 +27,15 @@ from ascend_doctor.cli.session import (
     chosen_host,
     chosen_profile,
     chosen_rules,
+    progress,
     rule_errors,
 )
 
 if TYPE_CHECKING:
-    from ascend_doctor.host import Collected
+    from ascend_doctor.engine.launching import Command
+    from ascend_doctor.host import Collected, Host
+
+RANK_TABLES = ("RANK_TABLE_FILE", "RANKTABLEFILE")
 
 
 @click.command("preflight")
@@ -87,6 +92,8 @@ def command(
     from ascend_doctor.engine.situation import WORKERS
     from ascend_doctor.engine.waivers import load_waivers
 
+    if execute:
+        launching.heed_signals()
     book = chosen_rules(rules, rules_pack, waivers)
     if smoke:
         click.get_current_context().meta.setdefault(EXTENT, {})["smoke"] = True
@@ -95,11 +102,21 @@ def command(
         python = launching.python_of(launch)
     host = chosen_host(snapshot, python, timeout, book)
     chosen = chosen_profile(profile, book)
-    requested, passed_over = (launch.requested, launch.passed_over) if launch else ((), ())
+    requested = _by_environment(host)
+    passed_over: tuple[str, ...] = ()
     rows: tuple[str, ...] = ()
+    if launch is not None:
+        from ascend_doctor.engine.launching import command_of, launched
+        from ascend_doctor.engine.launching import given as given_by
+        from ascend_doctor.knowledge.environment import known_env
+
+        launch = command_of(command_line, host, "" if snapshot else os.getcwd()) or launch
+        with rule_errors(book):
+            host = launched(host, launch, *known_env(book.rules))
+        requested, passed_over = (*launch.requested, *_by_environment(host)), launch.passed_over(host)
     if smoke:
         from ascend_doctor.cli.smoke import SINGLE
-        from ascend_doctor.report.smoke import ROWS
+        from ascend_doctor.report.smoke_answer import ROWS
 
         requested, rows = (*requested, *(f"smoke.{stage}" for stage in SINGLE)), (ROWS,)
     checks = chosen_checks(
@@ -112,18 +129,12 @@ def command(
         return 0
     given: tuple[Collected[Any], ...] = ()
     if launch is not None:
-        host = launching.launched(host, launch, book)
-        given = launching.given(host, launch, live=not snapshot)
-    if smoke and snapshot:
-        from ascend_doctor.cli.smoke import has_a_run
+        given = given_by(host, launch, None if snapshot else launching.folder_of(launch))
+    if smoke:
+        from ascend_doctor.cli.smoke import given_by_smoke
 
-        has_a_run(host, snapshot)
-    elif smoke:
-        from ascend_doctor.cli.smoke import planned_run, run_of
-        from ascend_doctor.smoke.plan import Wishes
-
-        given = (*given, run_of(host, planned_run(host, Wishes(size=smoke), book), quiet))
-    with rule_errors(book):
+        given = (*given, *given_by_smoke(host, smoke, snapshot, book, quiet))
+    with rule_errors(book), progress(quiet, lang):
         run = preflight(
             host,
             Asked(
@@ -139,7 +150,7 @@ def command(
             ),
         )
     if smoke:
-        from ascend_doctor.report.smoke import answered
+        from ascend_doctor.report.smoke_answer import answered
 
         run = answered(run, run.kind)
     if launch is None or not execute:
@@ -152,10 +163,23 @@ def command(
     return run.exit_code
 
 
-def _launch(line: Sequence[str], execute: bool, snapshot: str | None, plan: bool) -> launching.Command | None:
+def _by_environment(host: Host) -> tuple[str, ...]:
+    """What a variable asks for; its module is imported only then."""
+    if not any(host.env(name).value for name in RANK_TABLES if isinstance(host.env(name).value, str)):
+        return ()
+    from ascend_doctor.engine.launching import by_environment
+
+    return by_environment(host)
+
+
+def _launch(line: Sequence[str], execute: bool, snapshot: str | None, plan: bool) -> Command | None:
     """Raises SessionError for what does not go together."""
     if execute and (not line or snapshot or plan):
         raise SessionError(
             "--exec starts a command on this machine: preflight --exec -- COMMAND..., without --snapshot"
         )
-    return launching.command_of(line)
+    if not line:
+        return None
+    from ascend_doctor.engine.launching import command_of
+
+    return command_of(line)

@@ -29,7 +29,7 @@ def list_(rules: Sequence[Path], rules_pack: Path | None, lang: str) -> int:
     """One line for each check: layer, name, title."""
     from ascend_doctor.report.explain import title_text
 
-    for check in sorted(chosen_checks(chosen_rules(rules, rules_pack)), key=lambda c: c.id):
+    for check in sorted(chosen_checks(chosen_rules(rules, rules_pack), requested=("*",)), key=lambda c: c.id):
         click.echo(f"{check.layer:9}  {check.id:32}  {title_text(check, lang)}")
     return 0
 
@@ -43,9 +43,11 @@ def lint(rules: Sequence[Path], rules_pack: Path | None) -> int:
     """
     from dataclasses import replace
 
-    from ascend_doctor.engine import lint_codes, lint_signatures
+    from ascend_doctor.engine import lint_codes, lint_signatures, lint_triage
     from ascend_doctor.engine.lint import lint as linted
     from ascend_doctor.engine.waivers import load_waivers
+    from ascend_doctor.paths import data_folder
+    from ascend_doctor.report import words_lint
 
     book = chosen_rules(rules, rules_pack)
     own = _own(book, rules)
@@ -55,6 +57,8 @@ def lint(rules: Sequence[Path], rules_pack: Path | None) -> int:
         complaints = list(linted(own, looked_at, bilingual=not rules))
         complaints += lint_signatures.lint(book.rules, looked_at.rules, bilingual=not rules)
         complaints += lint_codes.lint(looked_at.rules, bilingual=not rules)
+        complaints += lint_triage.lint(book) if not rules else ()
+        complaints += words_lint.lint(data_folder("reports")) if not rules else ()
     for complaint in complaints:
         click.echo(complaint)
     click.echo(f"{len(own)} checks, {len(complaints)} complaints", err=True)
@@ -97,5 +101,5 @@ def test(rules: Sequence[Path], rules_pack: Path | None, hosts: Sequence[Path]) 
 
 def _own(book: Rulebook, rules: Sequence[Path]) -> tuple[Check, ...]:
     """The user's checks where there are any folders of the user's, all else."""
-    checks = chosen_checks(book)
+    checks = chosen_checks(book, requested=("*",))
     return tuple(c for c in checks if c.place.file.parent in book.checks[1:]) if rules else checks

@@ -25,6 +25,7 @@ def command() -> int:
     click.echo(f"rules          {book.rules[0]}")
     click.echo(f"               of {load_yaml(book.rules[0] / 'pack.yaml')['date']}, {book.fingerprint()}")
     click.echo(f"checks         {len(chosen_checks(book))}")
+    click.echo("redaction      of names, addresses and serial numbers in files and snapshots; of secrets everywhere")
     for extra, modules in OPTIONAL.items():
         there = all(find_spec(module) for module in modules)
         click.echo(f"extra {extra:8} {'installed' if there else 'not installed'}")

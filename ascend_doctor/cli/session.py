@@ -7,11 +7,11 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable
 
 import click
 
-from ascend_doctor.cli.options import EXTENT, HOST_ROOT
+from ascend_doctor.cli.options import EXTENT, HOST_ROOT, HOSTS
 from ascend_doctor.paths import data_folder
 
 if TYPE_CHECKING:
@@ -38,6 +38,12 @@ class BrokenRules(SessionError):
 def chosen_host(snapshot: str | None, python: str | None, timeout: float, book: Rulebook) -> Host:
     """The snapshot that was named, the host at ``--host-root``, or this machine. Raises SessionError."""
     meta = click.get_current_context().meta
+    host = _host(meta, snapshot, python, timeout, book)
+    meta.setdefault(HOSTS, []).append(host)
+    return host
+
+
+def _host(meta: Mapping[str, Any], snapshot: str | None, python: str | None, timeout: float, book: Rulebook) -> Host:
     root = meta.get(HOST_ROOT)
     if root is not None:
         return _rooted_host(root, snapshot, python, timeout, _extent(meta))
@@ -170,6 +176,37 @@ def reader_may_leave() -> Iterator[None]:
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SessionError(f"stdout cannot be written: {error.strerror}") from None
+
+
+@contextmanager
+def progress(quiet: bool, lang: str) -> Iterator[None]:
+    """Shows on a terminal which command is waited for, while it is; elsewhere nothing."""
+    if not _is_watched(quiet):
+        yield
+        return
+    from ascend_doctor.cli.progress import Commands
+
+    with Commands(sys.stderr, lang):
+        yield
+
+
+@contextmanager
+def reading(quiet: bool, lang: str) -> Iterator[Callable[[str, int | None], None]]:
+    """Gives what shows on a terminal which file of which size is read now; elsewhere it does nothing.
+
+    Without a thread: a large log is read by processes that are forked, which no other thread may see.
+    """
+    if not _is_watched(quiet):
+        yield lambda name, size: None
+        return
+    from ascend_doctor.cli.progress import Files
+
+    with Files(sys.stderr, lang) as files:
+        yield files.reads
+
+
+def _is_watched(quiet: bool) -> bool:
+    return not quiet and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def say(message: str, quiet: bool = False) -> None:

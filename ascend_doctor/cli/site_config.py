@@ -12,7 +12,7 @@ from ascend_doctor.knowledge.reading import RuleError
 from ascend_doctor.knowledge.yaml_nodes import Place, composed
 
 LISTS = ("rules", "waivers", "only", "skip", "library")
-NEVER = ("config", "snapshot", "output", "format", "help")
+NEVER = ("config", "snapshot", "output", "format", "help", "redact-map")
 """What belongs to one call and not to a site."""
 ALL_VERBS = (
     "lang",
@@ -26,7 +26,10 @@ ALL_VERBS = (
     "skip",
     "fail-on",
     "strict",
+    "redact",
+    "redact-key",
 )
+FLAGS = ("strict", "redact")
 
 
 def site_defaults(path: Path, command: click.Command) -> dict[str, Any]:
@@ -48,6 +51,6 @@ def site_defaults(path: Path, command: click.Command) -> dict[str, Any]:
 def _value(key: str, place: Place) -> Any:
     if key in LISTS:
         return [item.text() for item in place.items()]
-    if key == "strict":
+    if key in FLAGS:
         return place.flag()
     return place.number() if key == "timeout" else place.text()

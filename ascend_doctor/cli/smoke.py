@@ -84,7 +84,7 @@ def command(
     from ascend_doctor.cli.reports import tell
     from ascend_doctor.engine.gate import Gate
     from ascend_doctor.engine.run import Asked, preflight
-    from ascend_doctor.report.smoke import ROWS, answered
+    from ascend_doctor.report.smoke_answer import ROWS, answered
     from ascend_doctor.smoke.plan import Wishes
 
     click.get_current_context().meta.setdefault(EXTENT, {})["smoke"] = True
@@ -127,6 +127,18 @@ def _stages(chosen: Sequence[str], ranks: bool) -> list[str]:
     if ranks:
         return ["smoke.ranks", *(name for name in chosen if name not in ("smoke.*", "loading.*"))]
     return [*(f"smoke.{stage}" for stage in SINGLE), *(name for name in chosen if name != "smoke.*")]
+
+
+def given_by_smoke(
+    host: Host, size: str, snapshot: str | None, book: Rulebook, quiet: bool
+) -> tuple[Collected[Any], ...]:
+    """A run on a free device, for a verb that tells more than it; of a snapshot the one that is in it."""
+    from ascend_doctor.smoke.plan import Wishes
+
+    if snapshot:
+        has_a_run(host, snapshot)
+        return ()
+    return (run_of(host, planned_run(host, Wishes(size=size), book), quiet),)
 
 
 def has_a_run(host: Host, snapshot: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from ascend_doctor.cli.options import gate_options, host_options, report_options, rule_options
-from ascend_doctor.cli.session import SessionError, chosen_checks, chosen_host, chosen_rules, rule_errors
+from ascend_doctor.cli.session import SessionError, chosen_checks, chosen_host, chosen_rules, progress, rule_errors
 
 CHECKS = ("compat.*", "cann.*", "driver.*", "ascend.present", "npu.answers")
 
@@ -42,12 +42,12 @@ def command(
     from ascend_doctor.engine.run import Asked, preflight
     from ascend_doctor.engine.situation import WORKERS
     from ascend_doctor.engine.waivers import load_waivers
-    from ascend_doctor.report.versions import TABLES, as_json, lines, read_tables, table
-    from ascend_doctor.report.words import words
+    from ascend_doctor.report.versions import TABLES, as_json, lines, read_tables
 
     book = chosen_rules(rules, rules_pack, waivers)
     if wanted is not None:
         from ascend_doctor.report.wanted import UnknownReleaseError, wanted_json, wanted_text
+        from ascend_doctor.report.words import words
 
         with rule_errors(book):
             known = read_tables(book.rules)
@@ -70,11 +70,8 @@ def command(
         workers=1 if snapshot else WORKERS,
         parts=TABLES,
     )
-    with rule_errors(book):
+    with rule_errors(book), progress(quiet, lang):
         run = preflight(host, asked)
-    found = lines(run)
-    run = replace(run, kind="versions", facts={"versions": as_json(found)})
-    if format_ == "console" and not quiet:
-        click.echo(table(found, words(lang), verbose))
+    run = replace(run, kind="versions", facts={"versions": as_json(lines(run))})
     tell(run, format_, outputs, lang, quiet, verbose)
     return run.exit_code

@@ -41,14 +41,15 @@ from ascend_doctor.records import dataclass
 LIVE = "live"
 BUFFER = "HCCL_BUFFSIZE"
 UNCOUNTED = Missing(Reason.FAILED, "the KV cache of this architecture cannot be computed here", "demand.config")
+NO_SHAPE = Missing(Reason.FAILED, "the shape of this model is not known", "demand.model")
 
 
 @dataclass(frozen=True)
 class Sum:
     """One model on one kind of card. ``fewest``: the fewest cards that hold it, such as ``16 (TP 16, PP 1)``.
 
-    ``largest_*`` are 0 and texts empty where nothing fits. ``lines`` are told by the verb. ``uneven``: the ranks cannot
-    share the heads, experts or layers.
+    ``largest_*`` are 0 and texts empty where nothing fits. ``lines`` are told by the verb. ``uneven_*``: the ranks
+    cannot share them out; ``kv_heads`` is 0 where they are not split.
     """
 
     model: str
@@ -69,14 +70,17 @@ class Sum:
     fits: bool | Missing
     short_bytes: int | Missing
     short_mib: int | Missing
-    beyond_context: bool
+    beyond_context: bool | Missing
     tp: int
     ep: int
     pp: int
     heads: int
+    kv_heads: int
     experts: int
     layers: int
-    uneven: bool
+    uneven_heads: bool | Missing
+    uneven_experts: bool | Missing
+    uneven_layers: bool | Missing
     largest_tokens: int | Missing
     largest_sequences: int | Missing
     fewest: str
@@ -197,7 +201,7 @@ def _sum(
         fits=short if isinstance(short, Missing) else short == 0,
         short_bytes=short,
         short_mib=short if isinstance(short, Missing) else -(-short // MIB),
-        beyond_context=bool(context) and plan.tokens > context,
+        beyond_context=plan.tokens > context if context else NO_SHAPE,
         **_parts(subject.shape, plan.split),
         largest_tokens=best if isinstance(best, Missing) else best.tokens,
         largest_sequences=best if isinstance(best, Missing) else best.sequences,
@@ -231,8 +235,8 @@ def _unknown(wishes: Wishes, plan: Plan, device: Device, why: Missing) -> Sum:
         fits=why,
         short_bytes=why,
         short_mib=why,
-        beyond_context=False,
-        **_parts(None, plan.split),
+        beyond_context=why,
+        **_parts(None, plan.split, why),
         largest_tokens=why,
         largest_sequences=why,
         fewest="",
@@ -244,18 +248,25 @@ def _unknown(wishes: Wishes, plan: Plan, device: Device, why: Missing) -> Sum:
     )
 
 
-def _parts(shape: Shape | None, split: Split) -> dict[str, Any]:
-    """What is shared out, and whether it comes out even: frameworks refuse heads that TP does not divide."""
+def _parts(shape: Shape | None, split: Split, why: Missing = NO_SHAPE) -> dict[str, Any]:
+    """What is shared out, and whether it comes out even: frameworks refuse heads that TP does not divide.
+
+    KV heads of which there are fewer than ranks are copied, so their number has to divide TP.
+    """
     heads, experts, layers = (shape.heads, shape.routed, shape.layers) if shape else (0, 0, 0)
-    uneven = bool(shape) and (heads % split.tp > 0 or experts % split.ep > 0 or split.pp > layers)
+    kv = shape.kv_heads if shape and shape.kind == "gqa" else 0
+    uneven_kv = bool(kv) and max(kv, split.tp) % min(kv, split.tp) > 0
     return {
+        "kv_heads": kv,
         "tp": split.tp,
         "ep": split.ep,
         "pp": split.pp,
         "heads": heads,
         "experts": experts,
         "layers": layers,
-        "uneven": uneven,
+        "uneven_heads": (heads % split.tp > 0 or uneven_kv) if shape else why,
+        "uneven_experts": experts % split.ep > 0 if shape else why,
+        "uneven_layers": split.pp > layers if shape else why,
     }
 
 
@@ -276,7 +287,7 @@ def _subject(demand: Demand, wishes: Wishes, known: Model | None, models: Models
             return Missing(Reason.FAILED, "config.json is no JSON object", "demand.config"), ""
     elif demand.config.reason is not Reason.ABSENT:
         return demand.config, ""
-    shape = None if config is None else shape_of(config)
+    shape = None if config is None else shape_of(config, models.indexed_ratio(config))
     if not isinstance(tensors, Missing):
         layers = shape.layers if shape else 1 << 16
         pieces = pieces_of_tensors(tensors, layers)
@@ -430,6 +441,8 @@ def as_json(found: Sum) -> dict[str, Any]:
         "card_bytes": plain(found.card_bytes),
         "free_bytes": plain(found.free_bytes),
         "usable_fraction": found.fraction,
+        "usable_mib": plain(found.usable_mib),
+        "wanted": {"max_model_len": found.wanted_tokens, "batch": found.wanted_sequences},
         "weights_bytes": plain(found.weights_bytes),
         "cards_needed": plain(found.cards_needed),
         "fits": plain(found.fits),

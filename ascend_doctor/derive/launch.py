@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TypeVar
 
 from ascend_doctor.derive import rows
 from ascend_doctor.derive.host import visible_chips
 from ascend_doctor.derive.memory import VARIABLE, VISIBLE, MemSize, mem_size
-from ascend_doctor.derive.parts import chip_families, chip_part, package, release
-from ascend_doctor.facts.checkpoint import BROKEN, CUT, DESCRIPTION, GONE, IS_POINTER, Checkpoint, Shard
-from ascend_doctor.facts.launch import ATC, SGLANG, TORCHRUN, VLLM, Launch
+from ascend_doctor.derive.parts import chip_families, chip_part
+from ascend_doctor.facts.checkpoint import DESCRIPTION, Checkpoint
+from ascend_doctor.facts.command_line import SGLANG, TORCHRUN, VLLM
+from ascend_doctor.facts.launch import Launch
 from ascend_doctor.facts.npu import Npu
 from ascend_doctor.facts.pci import Pci
-from ascend_doctor.facts.ports import Ports
-from ascend_doctor.facts.python import TargetPython
 from ascend_doctor.host import Missing, Reason
 from ascend_doctor.knowledge.chips import Chips
 from ascend_doctor.knowledge.limits import Limits
@@ -52,39 +51,6 @@ class Numbers:
 
 
 @dataclass(frozen=True)
-class Files:
-    """The model's folder and its weight files; texts name some of the bad ones, "" where there is none."""
-
-    folder: str
-    there: bool | Missing
-    count: int | Missing
-    gone: str | Missing
-    cut: str | Missing
-    pointers: str | Missing
-    broken: str | Missing
-    reads: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Description:
-    """What a quantised checkpoint is read by; ``near``: a file whose name is almost right."""
-
-    folder: str
-    there: bool | Missing
-    near: str | Missing
-    reads: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Service:
-    """The port that the command is to listen on."""
-
-    port: int | Missing
-    taken: bool | Missing
-    reads: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Heads:
     """Of a model with latent attention, on one rank; ``tp``: what would give a number that is taken, 0 for none."""
 
@@ -95,32 +61,18 @@ class Heads:
     reads: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Written:
-    """``newer``: the file was written by a later release of transformers than the one here."""
-
-    architecture: str
-    wanted: str | Missing
-    here: str | Missing
-    newer: bool | Missing
-    reads: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Target:
-    """What atc is to compile for, against the chips here; ``other``: no chip here is of that family."""
-
-    soc: str
-    chips: str | Missing
-    other: bool | Missing
-    reads: tuple[str, ...]
-
-
 def whole(values: tuple[T, ...] | Missing) -> tuple[T, ...] | Missing:
     """A list one of whose elements is not known is not known."""
     if isinstance(values, Missing):
         return values
     return next((value for value in values if isinstance(value, Missing)), values)
+
+
+def flags_of(launch: Launch) -> dict[str, str] | Missing:
+    """The options; one that is not known leaves all unknown."""
+    if isinstance(launch.flags, Missing):
+        return launch.flags
+    return next((value for value in launch.flags.values() if isinstance(value, Missing)), launch.flags)
 
 
 @rows("launch.ranks_here")
@@ -134,6 +86,11 @@ def ranks_here(launch: Launch, npu: Npu, env: Mapping[str, str | Missing]) -> tu
     visible = devices if isinstance(devices, Missing) else len(devices)
     needed, words = _needed(launch)
     return (Ranks(needed, visible, words, ("launch", "npu.chips", f"env.{VISIBLE}")),)
+
+
+def needed_here(launch: Launch) -> int | Missing:
+    """Processes on this host, each with a device of its own."""
+    return _needed(launch)[0]
 
 
 def _needed(launch: Launch) -> tuple[int | Missing, str]:
@@ -206,76 +163,6 @@ def _quantised(launch: Launch, checkpoint: Checkpoint) -> bool | Missing:
     return f"{DESCRIPTION}.json" in there
 
 
-@rows("launch.files")
-def files(launch: Launch, checkpoint: Checkpoint) -> tuple[Files, ...] | Missing:
-    """One row where the command names a folder."""
-    if isinstance(launch.program, Missing):
-        return launch.program
-    if isinstance(checkpoint.folder, Missing):
-        return checkpoint.folder
-    shards = whole(checkpoint.shards)
-    if isinstance(shards, Missing):
-        nothing = shards if shards.reason is not Reason.ABSENT else None
-        none: str | Missing = nothing or ""
-        count: int | Missing = nothing or 0
-        return (Files(checkpoint.folder, checkpoint.there, count, none, none, none, none, ("checkpoint",)),)
-    return (
-        Files(
-            folder=checkpoint.folder,
-            there=checkpoint.there,
-            count=len(shards),
-            gone=_named(shards, GONE, lambda s: ""),
-            cut=_named(shards, CUT, lambda s: f" ({s.size_bytes} of {s.wanted_bytes or '?'} bytes)"),
-            pointers=_named(shards, IS_POINTER, lambda s: f" ({s.size_bytes} bytes)"),
-            broken=_named(shards, BROKEN, lambda s: f" ({s.detail})"),
-            reads=("checkpoint.shards", "checkpoint.descriptions"),
-        ),
-    )
-
-
-def _named(shards: Sequence[Shard], problem: str, more: Callable[[Shard], str]) -> str | Missing:
-    """The first few with that problem; a file that could not be read leaves open whether there are others."""
-    found = [shard for shard in shards if shard.problem == problem]
-    if not found:
-        return next((shard.problem for shard in shards if isinstance(shard.problem, Missing)), "")
-    text = ", ".join(f"{shard.name}{more(shard)}" for shard in found[:NAMED])
-    return text + (f", … ({len(found)})" if len(found) > NAMED else "")
-
-
-@rows("launch.description")
-def description(launch: Launch, checkpoint: Checkpoint) -> tuple[Description, ...] | Missing:
-    """One row where a folder is served by vllm-ascend's own way of quantisation."""
-    if isinstance(launch.program, Missing):
-        return launch.program
-    if launch.program != VLLM or launch.quantization != "ascend" or isinstance(checkpoint.folder, Missing):
-        unsaid = launch.quantization if isinstance(launch.quantization, Missing) else None
-        return unsaid if unsaid and unsaid.reason is not Reason.ABSENT else ()
-    names = whole(checkpoint.descriptions)
-    reads = ("launch.quantization", "checkpoint.descriptions")
-    if isinstance(names, Missing):
-        gone = names.reason is Reason.ABSENT
-        return () if gone else (Description(checkpoint.folder, names, names, reads),)
-    exact = f"{DESCRIPTION}.json"
-    return (Description(checkpoint.folder, exact in names, ", ".join(n for n in names if n != exact), reads),)
-
-
-@rows("launch.service")
-def service(launch: Launch, ports: Ports) -> tuple[Service, ...] | Missing:
-    """One row where the command listens."""
-    if isinstance(launch.program, Missing):
-        return launch.program
-    if launch.program not in SERVERS or launch.headless is True:
-        return ()
-    port, listening = launch.port, ports.listening
-    taken: bool | Missing
-    if isinstance(port, Missing) or isinstance(listening, Missing):
-        taken = port if isinstance(port, Missing) else listening  # type: ignore[assignment]
-    else:
-        open_ports = whole(listening)
-        taken = open_ports if isinstance(open_ports, Missing) else port in open_ports
-    return (Service(port, taken, ("launch.port", "ports.listening")),)
-
-
 @rows("launch.heads")
 def heads(launch: Launch, checkpoint: Checkpoint) -> tuple[Heads, ...] | Missing:
     """One row for a model with latent attention that is to run as captured graphs."""
@@ -291,44 +178,6 @@ def heads(launch: Launch, checkpoint: Checkpoint) -> tuple[Heads, ...] | Missing
         return ()
     reads = ("checkpoint.heads", "launch.tensor_parallel")
     return (Heads(count, ranks, count // ranks, count // ranks in LATENT_HEADS, reads),)
-
-
-@rows("launch.written")
-def written(launch: Launch, checkpoint: Checkpoint, python: TargetPython) -> tuple[Written, ...] | Missing:
-    """One row where config.json tells which transformers wrote it."""
-    if isinstance(launch.program, Missing):
-        return launch.program
-    wanted, kind = checkpoint.transformers, checkpoint.architecture
-    if isinstance(wanted, Missing):
-        return wanted
-    if isinstance(python.packages, Missing):
-        return python.packages
-    part = package(python, "transformers")
-    if part is None:
-        return ()
-    here = part.version
-    newer = here if isinstance(here, Missing) else release(wanted)[:2] > release(here)[:2]
-    name = kind if isinstance(kind, str) else "?"
-    return (Written(name, wanted, here, newer, ("checkpoint.transformers", part.path)),)
-
-
-@rows("launch.target")
-def target(launch: Launch, npu: Npu, pci: Pci, chips: Chips) -> tuple[Target, ...] | Missing:
-    """One row for atc."""
-    if isinstance(launch.program, Missing):
-        return launch.program
-    if launch.program != ATC or isinstance(launch.soc_version, Missing):
-        return ()
-    wanted, here = chips.named(launch.soc_version), chip_families(npu, pci, chips)
-    reads = ("launch.soc_version", "npu.chips")
-    other: bool | Missing
-    if isinstance(here, Missing):
-        return (Target(launch.soc_version, here, here, reads),)
-    if wanted is None:
-        other = Missing(Reason.FAILED, f"{launch.soc_version} is no chip that the rules know", "launch.soc_version")
-    else:
-        other = wanted.family not in {family.family for family in here}
-    return (Target(launch.soc_version, chip_part(npu, pci, chips).version, other, reads),)
 
 
 @rows("launch.mem_size")

@@ -157,7 +157,7 @@ def workers(
     placement: Placement, npu: Npu, pci: Pci, topo: Topo, numa: Numa, cpu: Cpu, limits: Limits
 ) -> tuple[Worker, ...] | Missing:
     """One row for each device of the plan."""
-    if not placement.asked:
+    if placement.asked is not True:
         return Missing(Reason.ABSENT, "no plan was asked for", "placement.devices")
     here = _here(placement, npu, pci, topo, numa, cpu)
     if isinstance(here, Missing):
@@ -254,7 +254,7 @@ def nodes(
     placement: Placement, npu: Npu, pci: Pci, topo: Topo, numa: Numa, cpu: Cpu, limits: Limits
 ) -> tuple[Node, ...] | Missing:
     """One row for each node of the plan."""
-    if not placement.asked:
+    if placement.asked is not True:
         return Missing(Reason.ABSENT, "no plan was asked for", "placement.devices")
     here = _here(placement, npu, pci, topo, numa, cpu)
     if isinstance(here, Missing):
@@ -295,7 +295,7 @@ def services(
     placement: Placement, npu: Npu, pci: Pci, topo: Topo, numa: Numa, cpu: Cpu, limits: Limits
 ) -> tuple[Service, ...] | Missing:
     """One row: the deployment as a whole, where the node of each device is known."""
-    if not placement.asked:
+    if placement.asked is not True:
         return Missing(Reason.ABSENT, "no plan was asked for", "placement.devices")
     here = _here(placement, npu, pci, topo, numa, cpu)
     if isinstance(here, Missing):
@@ -330,8 +330,13 @@ def _service(
 
 
 def as_json(found: Mapping[str, object]) -> dict[str, Any]:
-    """``numa`` of a report: each row set by its name, a Missing as null with its reason."""
-    return {name.partition(".")[2]: _plain(value) for name, value in found.items()}
+    """``numa`` of a report: each row set by its name, a Missing as null with its reason under ``missing``."""
+    names = {name: name.partition(".")[2] for name in found}
+    missing = {names[name]: value for name, value in found.items() if isinstance(value, Missing)}
+    reasons = {
+        name: {"path": one.path, "reason": one.reason.value, "detail": one.detail} for name, one in missing.items()
+    }
+    return {**{names[name]: _plain(value) for name, value in found.items()}, "missing": reasons}
 
 
 def _plain(value: object) -> Any:

@@ -14,6 +14,7 @@ from typing import Callable, Union
 from ascend_doctor.derive import row_set
 from ascend_doctor.engine.comparisons import ExpressionError
 from ascend_doctor.engine.expressions import Expression, compiled
+from ascend_doctor.engine.rulebook import ON_REQUEST
 from ascend_doctor.engine.texts import LANGUAGES, Template, Texts, template
 from ascend_doctor.engine.types import Listed, Mapped, Type
 from ascend_doctor.facts import AREAS
@@ -102,6 +103,11 @@ class Check:
     place: Place
     areas: frozenset[str]
     row_sets: frozenset[str]
+
+    @property
+    def on_request(self) -> bool:
+        """Only a call that brings facts of its own asks it: a launch, a plan, a process."""
+        return self.place.file.parent.name == ON_REQUEST
 
 
 def load_checks(folders: Iterable[Path], wanted: Callable[[str], bool] | None = None) -> tuple[Check, ...]:

@@ -55,8 +55,12 @@ def compiled(text: str, variables: Mapping[str, Type] | None = None) -> Expressi
         place = f" at character {error.offset}" if isinstance(error, SyntaxError) and error.offset else ""
         raise ExpressionError(f"no expression{place}: {text.strip()!r}") from None
     compiler = _Compiler(dict(variables or {}))
-    value, kind = compiler.compile(tree, 0)
-    locate = compiler.reference(tree, 0)[0] if isinstance(tree, (ast.Name, ast.Attribute, ast.Subscript)) else None
+    locate: Locate | None = None
+    if isinstance(tree, (ast.Name, ast.Attribute, ast.Subscript)):
+        locate, kind = compiler.reference(tree, 0)
+        value = _read(locate)
+    else:
+        value, kind = compiler.compile(tree, 0)
     return Expression(
         text.strip(),
         kind,
@@ -66,6 +70,10 @@ def compiled(text: str, variables: Mapping[str, Type] | None = None) -> Expressi
         value,
         locate,
     )
+
+
+def _read(locate: Locate) -> Evaluate:
+    return lambda scope: used(locate, scope)
 
 
 class _Compiler:
@@ -85,7 +93,7 @@ class _Compiler:
             return self._constant(node)
         if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
             locate, kind = self.reference(node, depth)
-            return (lambda scope: used(locate, scope)), kind
+            return _read(locate), kind
         if isinstance(node, ast.BoolOp):
             return self._logic(node, depth)
         if isinstance(node, ast.UnaryOp):

@@ -135,7 +135,7 @@ class Teller:
     def notes(self, engine: str) -> Iterable[Note]:
         answer, analysis = self.answer, self.analysis
         if analysis.interrupted:
-            yield self._note("log-interrupted", files=len(analysis.coverage))
+            yield self._note("log-interrupted", files=sum(one.files for one in analysis.coverage))
         if engine not in ("", FAST) and sum(one.bytes for one in analysis.coverage) > WORTH_A_FASTER_ENGINE:
             yield self._note("log-engine", engine=engine)
         if analysis.unread:

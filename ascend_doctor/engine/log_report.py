@@ -32,7 +32,7 @@ class LogReport:
         return None if found is None else self.analysis.answer.incidents[found]
 
     def title(self, incident: Incident) -> Localized:
-        text = shortened(said(incident.first.record.text), TITLE_LIMIT)
+        text = shortened(said(told_text(incident)), TITLE_LIMIT)
         return self.titles.get(incident.signature) or {"en": text, "zh": text}
 
 
@@ -48,6 +48,8 @@ def logs_as_json(report: LogReport) -> dict[str, Any]:
         "incidents": rows,
         "root_cause": root,
         "log_verdict": report.analysis.verdict,
+        "chain": list(report.chain),
+        "engine": report.engine,
         "fetch": [{"kind": note.kind, "text": dict(note.text)} for note in report.fetch],
         "suspects": {"ranks": list(answer.suspects), "silent": list(answer.silent), "absent": list(answer.absent)},
         "clocks": [
@@ -86,8 +88,14 @@ def _incident(incident: Incident, index: int, report: LogReport) -> dict[str, An
         "caused_by": incident.caused_by,
         "why": incident.why,
         "title": dict(report.title(incident)),
-        "text": shortened(record.text, TEXT_LIMIT),
+        "text": told_text(incident),
+        "template": shortened(incident.template, TEXT_LIMIT),
     }
+
+
+def told_text(incident: Incident) -> str:
+    """The first line of an incident, as much of it as reports tell."""
+    return shortened(incident.first.record.text, TEXT_LIMIT)
 
 
 def _coverage(one: Coverage) -> dict[str, Any]:
@@ -100,11 +108,12 @@ def _coverage(one: Coverage) -> dict[str, Any]:
         "first": _iso(one.first),
         "last": _iso(one.last),
         "skipped": one.skipped,
+        **({"files": one.files} if one.files > 1 else {}),
     }
 
 
 def _iso(time: datetime | None) -> str | None:
-    return None if time is None else time.isoformat(sep="T", timespec="milliseconds" if time.microsecond else "seconds")
+    return None if time is None else time.isoformat(sep="T")
 
 
 def shortened(text: str, limit: int) -> str:

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ascend_doctor.engine.checks import Check
+from ascend_doctor.engine.asked import asked
+from ascend_doctor.engine.checks import Check, keeps
 from ascend_doctor.engine.findings import Finding
 from ascend_doctor.engine.run import judged
 from ascend_doctor.engine.situation import Situation
-from ascend_doctor.host.delta import expectations, host_names, open_host, profile_of
+from ascend_doctor.host.delta import DELTA, asked_of, expectations, host_names, open_host, profile_of
+from ascend_doctor.knowledge.environment import known_env
 from ascend_doctor.knowledge.profile import profile
 from ascend_doctor.records import dataclass
 
@@ -34,6 +36,7 @@ class Hosts:
         self._bases, self._rules = folders[0], rules
         self._areas = {area for check in checks for area in check.areas}
         self._situations: dict[str, Situation] = {}
+        self._globs: dict[str, tuple[Sequence[str], Sequence[str]]] = {}
         self.places = {name: folder / name for folder in folders for name in host_names(folder)}
 
     def situation(self, name: str) -> Situation:
@@ -42,10 +45,19 @@ class Hosts:
             folder = self.places[name]
             named = profile_of(folder)
             chosen = profile(named, self._rules) if named else None
-            made = Situation(open_host(folder, self._bases), self._rules, workers=1, profile=chosen)
+            where, variables = str(folder / DELTA), known_env(self._rules)
+            call = asked(open_host(folder, self._bases), asked_of(folder), where, variables)
+            made = Situation(call.host, self._rules, workers=1, profile=chosen, given=call.given)
             made.collect(self._areas)
-            self._situations[name] = made
+            self._situations[name], self._globs[name] = made, (call.requested, call.passed_over)
         return self._situations[name]
+
+    def judging(self, name: str, checks: Sequence[Check]) -> list[Check]:
+        """Those that a run on that host judges by: of the ones on request what was asked for."""
+        self.situation(name)
+        requested, passed_over = self._globs[name]
+        kept = [check for check in checks if not check.on_request or (requested and keeps(check.id, requested, ()))]
+        return [check for check in kept if keeps(check.id, (), passed_over)]
 
 
 def tried(checks: Sequence[Check], rules: Sequence[Path], folders: Sequence[Path]) -> Coverage:
@@ -57,7 +69,7 @@ def tried(checks: Sequence[Check], rules: Sequence[Path], folders: Sequence[Path
     known = {check.id for check in checks}
     for name, folder in hosts.places.items():
         expected = [e for e in expectations(folder) if e.get("check") in known]
-        lacking += _against(name, judged(checks, hosts.situation(name)), expected)
+        lacking += _against(name, judged(hosts.judging(name, checks), hosts.situation(name)), expected)
     return Coverage(len(goals), sum(not goal for goal in goals), len(hosts.places), tuple(lacking))
 
 

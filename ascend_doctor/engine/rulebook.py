@@ -14,6 +14,9 @@ ADDED = ("checks", "limits.yaml", "waivers.yaml", "compat", "environment", "hard
 """What a user's folder of rules may hold, besides anything else that rules/ holds."""
 
 
+ON_REQUEST = "on-request"
+
+
 @dataclass(frozen=True)
 class Rulebook:
     """``checks`` and ``rules``: folders, the shipped ones (or the pack's) first; ``pack``: what replaced them."""
@@ -26,7 +29,7 @@ class Rulebook:
     @property
     def requested(self) -> tuple[Path, ...]:
         """Folders of checks that only a verb of their own asks: ``memory``, ``numa``."""
-        return tuple(folder / "on-request" for folder in self.checks)
+        return tuple(folder / ON_REQUEST for folder in self.checks)
 
     def is_shipped(self, message: str) -> bool:
         """Whether a complaint is about a file of ours."""

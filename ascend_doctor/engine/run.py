@@ -8,6 +8,7 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from ascend_doctor import __version__
+from ascend_doctor.derive.machine import machine
 from ascend_doctor.engine import gate as gates
 from ascend_doctor.engine.checks import Check
 from ascend_doctor.engine.findings import Finding, Note, as_json
@@ -51,8 +52,14 @@ class Run:
     parts: Mapping[str, object] = field(default_factory=dict)
     answer: Mapping[str, Any] | None = None
     """What a verb answers beside findings, by its own name in the document: ``memory``, ``numa``."""
+    machine: Mapping[str, Any] | None = None
+    """What the pictures are drawn from, as derive/machine.py gives it."""
     logs: LogReport | None = None
     """Of a run over logs: what reports tell beside findings; ``answer`` has it for the document."""
+    redacted: str = "none"
+    """What was hidden of it: none, secrets, or identity, which is hosts, users and addresses as well."""
+    version: str = __version__
+    """Of the ascend-doctor that judged; a stored run may be told by a newer one."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +95,10 @@ def preflight(host: Host, asked: Asked) -> Run:
     code = gates.exit_code(findings, asked.gate)
     final = gates.PASSED if asked.gate.fail_on == "never" else code
     noter = Noter(asked.rulebook)
+    drawn = _machine(situation)
     return Run(
         kind="preflight",
-        host=host_words(host),
+        host={**host_words(host), "container": _container(situation)},
         started=host.now().isoformat(timespec="seconds").replace("+00:00", "Z"),
         seconds=round(time.perf_counter() - begun, 3),
         verdict=gates.verdict(code),
@@ -104,6 +112,7 @@ def preflight(host: Host, asked: Asked) -> Run:
         facts=facts_as_json({area: situation.facts(area) for area in areas}) if asked.with_facts else None,
         rows={name: situation.rows(name) for name in asked.rows},
         parts={name: situation.need(name) for name in asked.parts},
+        machine=drawn,
     )
 
 
@@ -130,7 +139,22 @@ def host_words(host: Host) -> dict[str, Any]:
     words = {name: getattr(identity, name) for name in ("hostname", "arch", "kernel", "uid", "gids")}
     known = {name: None if isinstance(value, Missing) else value for name, value in words.items()}
     gids = known["gids"]
-    return {**known, "gids": None if gids is None else list(gids)}
+    return {**known, "gids": None if gids is None else list(gids), "origin": host.origin}
+
+
+def _machine(situation: Situation) -> Mapping[str, Any] | None:
+    found = situation.guarded("derive/machine", "machine", lambda: machine(situation))
+    return None if isinstance(found, Missing) else found
+
+
+def _container(situation: Situation) -> str | None:
+    """The kind of container that the run was in, "" outside of one, None where that is not known."""
+    container = situation.facts("container")
+    inside = getattr(container, "inside", None)
+    if not isinstance(inside, bool):
+        return None
+    kind = getattr(container, "kind", "")
+    return (kind if isinstance(kind, str) and kind else "container") if inside else ""
 
 
 def run_as_json(run: Run) -> dict[str, Any]:
@@ -138,7 +162,8 @@ def run_as_json(run: Run) -> dict[str, Any]:
     document: dict[str, Any] = {
         "schema": SCHEMA,
         "kind": run.kind,
-        "tool": {"version": __version__, "rules": run.rules},
+        "tool": {"version": run.version, "rules": run.rules},
+        "redacted": run.redacted,
         "host": dict(run.host),
         "started": run.started,
         "seconds": run.seconds,
@@ -151,5 +176,7 @@ def run_as_json(run: Run) -> dict[str, Any]:
     }
     if run.facts is not None:
         document["facts"] = run.facts
+    if run.machine is not None:
+        document["machine"] = run.machine
     document.update(run.answer or {})
     return document

@@ -66,7 +66,7 @@ class Situation:
             thread.join()
 
     def _collect(self, area: str) -> Collected[Any]:
-        collected = self._guarded(f"facts/{area}", area, lambda: _collected(area, self.host))
+        collected = self.guarded(f"facts/{area}", area, lambda: _collected(area, self.host))
         return Collected(area, collected, {}) if isinstance(collected, Missing) else collected
 
     def facts(self, area: str) -> object:
@@ -87,8 +87,16 @@ class Situation:
                 raise LookupError(name)
             needs = [self.need(need) for need in found.needs]
             whole = next((n for n in needs if isinstance(n, Missing)), None)
-            self._rows[name] = whole or self._guarded(f"derive/{name}", name, lambda: found.function(*needs))
+            self._rows[name] = whole or self.guarded(f"derive/{name}", name, lambda: found.function(*needs))
         return self._rows[name]
+
+    def known_rows(self, name: str) -> object:
+        """A row set where all areas that it needs are collected; Missing(not_collected) else, and nothing is asked."""
+        found = row_set(name)
+        if found is None:
+            raise LookupError(name)
+        gone = [need for need in found.needs if need in AREAS and need not in self._collected]
+        return Missing(Reason.NOT_COLLECTED, "not asked for", gone[0]) if gone else self.rows(name)
 
     def part(self, name: str) -> object:
         """A part of the rules as it was used; None where no row set asked for it."""
@@ -130,7 +138,7 @@ class Situation:
             self._parts[name] = loaded.changed(changes, self._profile.place) if name == "limits" and changes else loaded
         return self._parts[name]
 
-    def _guarded(self, part: str, path: str, make: Callable[[], Any]) -> Any:
+    def guarded(self, part: str, path: str, make: Callable[[], Any]) -> Any:
         """A fault of ours must not take the rest along."""
         try:
             return make()

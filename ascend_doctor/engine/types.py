@@ -57,7 +57,7 @@ Type = Union[str, type, Listed, Mapped, Versioned, None]
 def area_type(area: str) -> Type:
     """The type of an area of facts: what its ``collect`` says it collects."""
     module = import_module(f"ascend_doctor.facts.{area}")
-    collected = ast.parse(module.collect.__annotations__["return"], mode="eval").body
+    collected = _parsed(module.collect.__annotations__["return"])
     if not isinstance(collected, ast.Subscript):
         raise TypeError(f"facts/{area}.py: collect has to return Collected[...]")
     return _type_of(collected.slice, vars(module))
@@ -67,7 +67,7 @@ def area_type(area: str) -> Type:
 def rows_type(rows: RowSet) -> Type:
     """The type that a row set gives: ``tuple[Row, ...]``."""
     function = rows.function
-    return _type_of(ast.parse(function.__annotations__["return"], mode="eval").body, function.__globals__)
+    return _type_of(_parsed(function.__annotations__["return"]), function.__globals__)
 
 
 @cache
@@ -83,8 +83,13 @@ def field_type(owner: type, name: str) -> Type:
     """The type of a dataclass's field. Raises KeyError where it has no such field."""
     for f in dataclasses.fields(owner):
         if f.name == name:
-            return _type_of(ast.parse(str(f.type), mode="eval").body, vars(sys.modules[owner.__module__]))
+            return _type_of(_parsed(str(f.type)), vars(sys.modules[owner.__module__]))
     raise KeyError(name)
+
+
+@cache
+def _parsed(annotation: str) -> ast.expr:
+    return ast.parse(annotation, mode="eval").body
 
 
 def _type_of(node: ast.expr, names: Mapping[str, Any]) -> Type:

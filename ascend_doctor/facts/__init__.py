@@ -1,6 +1,8 @@
 """What is: one module for each area, with pure parsers and ``collect(host)``. No opinion lives here."""
 
 AREAS = (
+    "atc",
+    "binding_tools",
     "cann",
     "cgroup",
     "checkpoint",
@@ -24,6 +26,7 @@ AREAS = (
     "memory",
     "mindie",
     "mindie_config",
+    "model_place",
     "modules",
     "nnal",
     "npu",
@@ -38,6 +41,7 @@ AREAS = (
     "ports",
     "processes",
     "python",
+    "rank_table",
     "services",
     "smoke",
     "thp",
@@ -45,5 +49,6 @@ AREAS = (
     "torch_build",
     "ulimits",
     "user",
+    "vllm_build",
 )
 """Each is a module here with ``collect(host) -> Collected[...]``; its facts are a dataclass or a mapping."""

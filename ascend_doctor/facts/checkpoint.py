@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, BinaryIO
 
 from ascend_doctor.facts.demand import Demand, Wishes
+from ascend_doctor.facts.quantisation import Description, description, undescribed
 from ascend_doctor.facts.safetensors import POINTER, Found, Tensor, header, weight_files
 from ascend_doctor.host import Area, Collected, Host, Missing, Parsed, Reason, Shown, decoded, parsed
 from ascend_doctor.records import dataclass
@@ -38,7 +39,8 @@ class Shard:
 class Checkpoint:
     """``there``: whether a path that the command gives is a folder; absent where it is a name.
 
-    ``descriptions``: files that are named as the description of a quantised model, or nearly.
+    ``own_code``: it brings Python of its own. ``descriptions``: files that are named as the description of a quantised
+    model, or nearly; ``schemes``: how its tensors are quantised; ``undescribed``: linear layers without an entry.
     """
 
     folder: str | Missing
@@ -51,13 +53,20 @@ class Checkpoint:
     latent: bool | Missing
     vision: bool | Missing
     heads: int | Missing
+    own_code: bool | Missing
     descriptions: tuple[str, ...] | Missing
+    schemes: tuple[str, ...] | Missing
+    undescribed: tuple[str, ...] | Missing
     shards: tuple[Shard, ...] | Missing
 
 
 def collect(host: Host) -> Collected[Checkpoint]:
     """Asks nothing: which folder matters is said by a launch command."""
-    return Area("checkpoint").of(Checkpoint(*[NOT_GIVEN] * 12))
+    return Area("checkpoint").of(_all(NOT_GIVEN))
+
+
+def _all(why: Missing) -> Checkpoint:
+    return Checkpoint(*[why] * len(Checkpoint.__annotations__))
 
 
 @dataclass(frozen=True)
@@ -72,6 +81,7 @@ class Config:
     latent: bool
     vision: bool
     heads: int | Missing
+    own_code: bool
 
 
 def config(data: bytes) -> Config | Missing | Shown[Config]:
@@ -97,6 +107,7 @@ def config(data: bytes) -> Config | Missing | Shown[Config]:
         latent=isinstance(words.get("kv_lora_rank"), int),
         vision=any(name in whole for name in ("vision_config", "visual", "vision_tower")),
         heads=heads if type(heads) is int and 0 < heads < 1 << 20 else NOT_SAID,
+        own_code=isinstance(whole.get("auto_map"), Mapping),
     )
     shown = {name: f"{name}: {value}" for name, value in vars(found).items() if not isinstance(value, Missing)}
     return Shown(found, {"": "; ".join(shown.values())[:400]})
@@ -111,10 +122,10 @@ def checkpoint(host: Host, model: str | Missing, wishes: Wishes | Missing | None
     area, demand = Area("checkpoint"), Area("demand")
     if isinstance(model, Missing):
         none = Missing(model.reason, "the command names no model")
-        return (area.of(Checkpoint(*[none] * 12)),)
+        return (area.of(_all(none)),)
     demand.take("model", Parsed(None, "argument", {"": model}))
     if not model.startswith("/"):
-        found = (area.of(Checkpoint(*[NAMED] * 12)),)
+        found = (area.of(_all(NAMED)),)
         return found if wishes is None else (*found, demand.of(Demand(model, wishes, NAMED, NAMED)))
     folder = model.rstrip("/") or "/"
     file = host.read(f"{folder}/config.json")
@@ -126,11 +137,16 @@ def checkpoint(host: Host, model: str | Missing, wishes: Wishes | Missing | None
     there: bool | Missing = True
     if isinstance(listed, Missing):
         there = False if listed.reason is Reason.ABSENT else listed
+    quantised: Parsed[Description] = parsed(host.read(f"{folder}/{DESCRIPTION}.json"), description)
+    layers = area.take("schemes", quantised)
+    tensors_there = tensors.value
     words: dict[str, Any] = {name: getattr(about, name, about) for name in Config.__annotations__}
     facts = Checkpoint(
         folder=folder,
         there=there,
         descriptions=listed if isinstance(listed, Missing) else tuple(n for n in listed if _describes(n)),
+        schemes=layers if isinstance(layers, Missing) else layers.schemes,
+        undescribed=_undescribed(layers, tensors_there),
         shards=area.take("shards", shards),
         **words,
     )
@@ -140,6 +156,13 @@ def checkpoint(host: Host, model: str | Missing, wishes: Wishes | Missing | None
         return (area.of(facts),)
     wanted = Demand(model, wishes, demand.take("config", text), demand.take("tensors", tensors))
     return (area.of(facts), demand.of(wanted))
+
+
+def _undescribed(layers: Description | Missing, tensors: tuple[Tensor, ...] | Missing) -> tuple[str, ...] | Missing:
+    for part in (layers, tensors):
+        if isinstance(part, Missing):
+            return part
+    return undescribed(tensors, layers)  # type: ignore[arg-type]
 
 
 def _describes(name: str) -> bool:

@@ -47,6 +47,7 @@ class Mount:
 
     point: str
     filesystem: str
+    device: str
     read_only: bool
     line: str
 
@@ -60,7 +61,7 @@ def mounts(text: bytes) -> tuple[Mount, ...]:
         if dash and len(cells) > 5 and len(of_system) > 2 and cells[4].startswith("/"):
             point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), cells[4])
             options = (*cells[5].split(","), *of_system[2].split(","))
-            found.append(Mount(point, of_system[0], "ro" in options, line.strip()[:300]))
+            found.append(Mount(point, of_system[0], of_system[1], "ro" in options, line.strip()[:300]))
     return tuple(found)
 
 
@@ -77,21 +78,22 @@ def mount_of(path: str, known: tuple[Mount, ...]) -> Mount | None:
 def collect(host: Host) -> Collected[Disks]:
     """Asks for the room at four places; starts nothing and writes nothing."""
     area = Area("disks")
-    home = _home(host)
+    own = home(host)
     answer = host.read("/proc/self/mountinfo")
     known: Parsed[tuple[Mount, ...] | Missing] = Parsed(
         answer.value if isinstance(answer.value, Missing) else mounts(answer.value), answer.source, {}
     )
     places = {
-        "logs": _chosen(host, home, (("ASCEND_PROCESS_LOG_PATH", ""), ("ASCEND_WORK_PATH", "/log")), "/ascend/log"),
-        "caches": _chosen(host, home, (("ASCEND_CACHE_PATH", ""), ("ASCEND_WORK_PATH", "")), "/.cache"),
+        "logs": _chosen(host, own, (("ASCEND_PROCESS_LOG_PATH", ""), ("ASCEND_WORK_PATH", "/log")), "/ascend/log"),
+        "caches": _chosen(host, own, (("ASCEND_CACHE_PATH", ""), ("ASCEND_WORK_PATH", "")), "/.cache"),
         "temporary": "/tmp",
         "shared_memory": "/dev/shm",
     }
     return area.of(Disks({use: _space(host, area, use, path, known) for use, path in places.items()}))
 
 
-def _home(host: Host) -> str | Missing:
+def home(host: Host) -> str | Missing:
+    """The home of the asking user, by /etc/passwd."""
     uid = host.identity.uid
     answer = host.read("/etc/passwd")
     if isinstance(uid, Missing) or isinstance(answer.value, Missing):
@@ -118,7 +120,7 @@ def _space(host: Host, area: Area, use: str, path: str | Missing, known: Parsed[
     if isinstance(path, Missing):
         area.take(where, Parsed(path, "env and /etc/passwd", {"": path.detail or path.reason.value}))
         return Space(use, path, path, path, path, path, path, path)
-    at, answer = _nearest(host, path)
+    at, answer = nearest(host, path)
     if isinstance(answer.value, Missing):
         why = answer.value
         area.take(where, Parsed(why, answer.source, {"": f"{path}: {why.detail or why.reason.value}"}))
@@ -136,7 +138,7 @@ def _space(host: Host, area: Area, use: str, path: str | Missing, known: Parsed[
     return Space(use, path, at, mount.filesystem, mount.read_only, size, free, inodes)
 
 
-def _nearest(host: Host, path: str) -> tuple[str, Answer[StatVfs]]:
+def nearest(host: Host, path: str) -> tuple[str, Answer[StatVfs]]:
     """The room at a path, or at the first folder above it that is there."""
     for _ in range(NOT_YET):
         answer = host.statvfs(path)

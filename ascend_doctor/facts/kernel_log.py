@@ -13,6 +13,7 @@ from ascend_doctor.host import Answer, Area, Collected, Host, Missing, Output, P
 from ascend_doctor.records import dataclass
 
 COMMAND = ("dmesg",)
+RING = "/dev/kmsg"
 KEPT = re.compile(
     r"\bAER\b|PCIe Bus Error|[Oo]ut of memory|Killed process|\[Hardware Error\]"
     r"|\[ascend\].*\[(?:ERROR|WARN\w*)\]|(?:devdrv|davinci|drv_)\w*.*(?:[Ff]ail|[Ee]rror|lost)",
@@ -22,6 +23,8 @@ MOST = 4 << 20
 """Bytes of a command's output that a host keeps: the first ones."""
 
 _STAMP = re.compile(r"(?:<\d{1,3}>)?\[\s{0,12}(\d{1,12}\.\d{1,9})\](?:\[[^\]]{1,20}\])? ?", re.ASCII)
+_RECORD = re.compile(r"\d{1,4},\d{1,12},(\d{1,18}),[^;\n]{0,40};", re.ASCII)
+"""Of /dev/kmsg: priority, number, microseconds, flags. Lines that begin with a blank tell of the record above."""
 _SYSLOG = re.compile(r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S{1,255} kernel: ", re.ASCII)
 _DATED = re.compile(r"\[(?=[^\]]{0,40}\d\d:\d\d:\d\d)[^\]]{1,60}\] ?")
 _DENIED = ("not permitted", "permission denied")
@@ -49,11 +52,17 @@ class KernelLog:
 
 
 def log_lines(data: bytes) -> list[Line]:
-    """All lines of dmesg, or of a syslog file's kernel lines."""
-    return [_line(text) for text in decoded(data).split("\n") if text.strip()]
+    """All lines of dmesg, of /dev/kmsg, or of a syslog file's kernel lines."""
+    texts = decoded(data).split("\n")
+    if _RECORD.match(texts[0]):
+        texts = [text for text in texts if not text.startswith(" ")]
+    return [_line(text) for text in texts if text.strip()]
 
 
 def _line(text: str) -> Line:
+    record = _RECORD.match(text)
+    if record:
+        return Line(int(record[1]) / 1e6, text[record.end() :].rstrip())
     syslog = _SYSLOG.match(text)
     rest = text[syslog.end() :] if syslog else text
     stamp = _STAMP.match(rest)
@@ -86,16 +95,21 @@ def printed(answer: Answer[Output]) -> bytes | Missing:
 
 
 def collect(host: Host) -> Collected[KernelLog]:
-    """Starts dmesg, and reads one file."""
+    """Starts dmesg, where there is none reads the kernel's log itself; and reads one file more."""
     area = Area("kernel_log")
     answer = host.run(COMMAND)
     data = printed(answer)
+    source = answer.source
+    if isinstance(answer.value, Missing) and answer.value.reason is Reason.ABSENT:
+        ring = host.read(RING)
+        if isinstance(ring.value, bytes) and ring.value:
+            data, source = ring.value, ring.source
     every = data if isinstance(data, Missing) else log_lines(data)
     return area.of(
         KernelLog(
-            lines=area.take("lines", _kept(every, answer.source)),
-            count=area.take("count", _count(every, answer.source)),
-            first_seconds=area.take("first_seconds", _first(every, answer.source)),
+            lines=area.take("lines", _kept(every, source)),
+            count=area.take("count", _count(every, source)),
+            first_seconds=area.take("first_seconds", _first(every, source)),
             uptime_seconds=area.take("uptime_seconds", parsed(host.read("/proc/uptime"), uptime)),
         )
     )

@@ -1,6 +1,7 @@
-"""The NUMA nodes: their CPUs and their memory.
+"""The NUMA nodes: their CPUs, the socket that these sit in, and their memory.
 
-Sources: Linux kernel documentation, ABI/stable/sysfs-devices-node; the list format of cpuset(7).
+Sources: Linux kernel documentation, ABI/stable/sysfs-devices-node and ABI/stable/sysfs-devices-system-cpu (topology);
+the list format of cpuset(7).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from ascend_doctor.host import Area, Collected, Host, Missing, Parsed, Reason, S
 from ascend_doctor.records import dataclass
 
 SYSFS = "/sys/devices/system/node"
+CPUS = "/sys/devices/system/cpu"
 LARGEST_CPU = 65535
 
 
@@ -18,11 +20,13 @@ LARGEST_CPU = 65535
 class Node:
     """``file_cache_mib`` is page cache: the kernel gives it back on demand, but takes another node's free memory first.
 
-    ``cpus`` is the kernel's own list, such as ``0-23``; empty for a node that has memory only.
+    ``cpus`` is the kernel's own list, such as ``0-23``; empty for a node that has memory only. ``socket`` is the
+    package of its first CPU, as the firmware numbers it.
     """
 
     node: int
     cpus: str | Missing
+    socket: int | Missing
     total_mib: int | Missing
     free_mib: int | Missing
     file_cache_mib: int | Missing
@@ -66,6 +70,14 @@ def cpu_list(text: bytes) -> str | Missing:
     return cpus if isinstance(cpus, Missing) else words
 
 
+def package(text: bytes) -> int | Missing:
+    """A number of a socket; -1 is the kernel's word for not knowing."""
+    found = re.fullmatch(r"\s*(-1|\d{1,6})\s*", decoded(text), re.ASCII)
+    if not found:
+        return Missing(Reason.FAILED, "no number of a socket")
+    return int(found[1]) if found[1] != "-1" else Missing(Reason.ABSENT, "the kernel knows no socket (-1)")
+
+
 def memory(text: bytes) -> Shown[Memory]:
     """Lines such as ``Node 0 MemFree:       15097616 kB``."""
     kib: dict[str, int] = {}
@@ -87,7 +99,7 @@ def memory(text: bytes) -> Shown[Memory]:
 
 
 def collect(host: Host) -> Collected[Numa]:
-    """Reads two files for each node, starts nothing."""
+    """Reads three files for each node, starts nothing."""
     area = Area("numa")
     names = host.list(SYSFS)
     numbers = area.take("nodes", parsed(names, node_numbers))
@@ -105,8 +117,19 @@ def node_numbers(names: tuple[str, ...]) -> tuple[int, ...]:
 def _node(host: Host, area: Area, number: int) -> Node:
     folder, path = f"{SYSFS}/node{number}", keyed("nodes", number)
     cpus = area.take(f"{path}.cpus", parsed(host.read(f"{folder}/cpulist"), cpu_list))
+    socket = _socket(host, area, cpus, path)
     answer: Parsed[Memory] = parsed(host.read(f"{folder}/meminfo"), memory)
     found = area.take(path, answer)
     if isinstance(found, Missing):
-        return Node(number, cpus, found, found, found)
-    return Node(number, cpus, found.total_mib, found.free_mib, found.file_cache_mib)
+        return Node(number, cpus, socket, found, found, found)
+    return Node(number, cpus, socket, found.total_mib, found.free_mib, found.file_cache_mib)
+
+
+def _socket(host: Host, area: Area, cpus: str | Missing, path: str) -> int | Missing:
+    if isinstance(cpus, Missing):
+        return cpus
+    first = re.match(r"\d+", cpus)
+    if first is None:
+        return Missing(Reason.ABSENT, "a node without CPUs")
+    file = f"{CPUS}/cpu{first[0]}/topology/physical_package_id"
+    return area.take(f"{path}.socket", parsed(host.read(file), package))

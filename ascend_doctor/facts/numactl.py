@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import shlex
 
+from ascend_doctor.facts.shell import open_to_the_shell
 from ascend_doctor.host import Area, Collected, Host, Missing, Parsed, Reason
 from ascend_doctor.records import dataclass
 
 NOT_GIVEN = Missing(Reason.ABSENT, "no numactl line was given with the call")
+FROM_SHELL = Missing(Reason.NOT_COLLECTED, "a shell fills in part of the line")
 LINE_LIMIT = 16384
 LONG = {
     "all": False,
@@ -145,6 +147,8 @@ def line(text: str) -> Collected[Numactl]:
     area = Area("numactl")
     area.take("", Parsed(None, "argument", {"": text[:400]}))
     found = words(text)
+    if not isinstance(found, Missing) and any(open_to_the_shell(option.value) for option in found.options):
+        found = FROM_SHELL
     if isinstance(found, Missing):
         return area.of(Numactl(text, found, found, found))
     return area.of(Numactl(text, found.options, found.unknown, found.command))

@@ -152,6 +152,10 @@ class Host(Protocol):
         """A snapshot says how it was taken, so that its replay asks what the live run asked."""
 
     @property
+    def origin(self) -> str:
+        """``live`` or ``snapshot``."""
+
+    @property
     def identity(self) -> Identity: ...
 
     @property

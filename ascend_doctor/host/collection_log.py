@@ -90,6 +90,10 @@ class CollectionLog:
         return self._inner.extent
 
     @property
+    def origin(self) -> str:
+        return self._inner.origin
+
+    @property
     def identity(self) -> Identity:
         return self._inner.identity
 

@@ -47,6 +47,15 @@ class Start:
     env: Mapping[str, str]
 
 
+@dataclass(frozen=True)
+class Waiting:
+    """A command that runs: since when (``time.monotonic``), and for how many seconds it may."""
+
+    command: str
+    began: float
+    seconds: float
+
+
 class Place(Protocol):
     """Where programs are."""
 
@@ -151,7 +160,7 @@ def outcome(start: Start, seconds: float) -> Union[Output, Missing]:
             if _ENDING.is_set():
                 return Missing(Reason.FAILED, "not started: interrupted")
             process = _started(start)
-            _RUNNING.add(process)
+            _RUNNING[process] = Waiting(" ".join(start.argv), time.monotonic(), seconds)
     except OSError as error:
         return not_started(start.file, error)
     except ValueError as error:
@@ -254,7 +263,7 @@ class _Watched:
 
     def end(self) -> None:
         """Closes the pipes; interrupted, kills the program first."""
-        _RUNNING.discard(self._process)
+        _RUNNING.pop(self._process, None)
         if self._process.poll() is None:
             self._kill()
             if self._process.poll() is None:
@@ -264,8 +273,14 @@ class _Watched:
                 pipe.close()
 
 
-_RUNNING: set[subprocess.Popen[bytes]] = set()
+_RUNNING: dict[subprocess.Popen[bytes], Waiting] = {}
 """What other threads wait for; a run that is interrupted ends without them, but not without their programs."""
+
+
+def waiting() -> tuple[Waiting, ...]:
+    """What is waited for now, the longest first: for who shows it to a user."""
+    return tuple(_RUNNING.copy().values())
+
 
 _STARTING, _ENDING = threading.Lock(), threading.Event()
 

@@ -19,7 +19,7 @@ from ascend_doctor.paths import data_folder
 DELTA = "host.yaml"
 EMBEDDED = "example"
 """The base that is always there: reports/example."""
-KEYS = ("says", "base", "set", "profile", "expect")
+KEYS = ("says", "base", "set", "profile", "asked", "expect")
 SETS = ("env", "files", "entries", "commands", "missing", "identity", "python", "observations", "taken_at", "complete")
 CHECKED = ("env", "entries", "identity", "python", "taken_at", "complete")
 LONGEST_CHAIN = 10
@@ -47,6 +47,14 @@ def profile_of(folder: Path) -> str | None:
     """The profile by which a host is judged: the name of a shipped one, or the path of a file beside its host.yaml."""
     named = _document(folder / DELTA).get("profile") if (folder / DELTA).is_file() else None
     return str(folder / named) if isinstance(named, str) and named.endswith(".yaml") else named
+
+
+def asked_of(folder: Path) -> Mapping[str, Any]:
+    """What is asked of a host beside its state, such as ``launch``: a command line; empty where nothing is."""
+    asked = _document(folder / DELTA).get("asked") if (folder / DELTA).is_file() else None
+    if asked is not None and not isinstance(asked, Mapping):
+        raise HostError(f"{folder / DELTA}: asked: give a mapping")
+    return asked or {}
 
 
 def open_host(folder: Path, bases: Path) -> SnapshotHost:

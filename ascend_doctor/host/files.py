@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
 from typing import BinaryIO, Protocol
 
-from ascend_doctor.host import READ_LIMIT, Missing, Reason, Stat, StatVfs
+from ascend_doctor.host import READ_LIMIT, Missing, Reason, Stat, StatVfs, kernel_ring
 from ascend_doctor.host.reasons import NO_SUCH_FILE, NOT_A_FOLDER, NOT_A_LINK, NOT_ABSOLUTE, TOO_LARGE, not_a_file
 
 _TYPES = {
@@ -54,8 +55,11 @@ def why(error: Exception) -> Missing:
 
 
 def open_file(path: str) -> BinaryIO | Missing:
-    """Regular files only: opening a device may act on it, and reading a pipe may wait for ever."""
+    """Regular files, and the kernel's log: opening a device may act on it, and reading a pipe may wait for ever."""
     try:
+        if path == kernel_ring.PATH:
+            said = kernel_ring.records()
+            return said if isinstance(said, Missing) else io.BytesIO(said)
         kind = type_of(os.stat(path).st_mode)
         return regular(os.open(path, OPENING)) if kind == "file" else not_a_file(kind)
     except (OSError, ValueError) as error:
@@ -81,7 +85,7 @@ def whole(stream: BinaryIO | Missing) -> bytes | Missing:
         return stream
     with stream:
         try:
-            if os.fstat(stream.fileno()).st_size > READ_LIMIT:
+            if not isinstance(stream, io.BytesIO) and os.fstat(stream.fileno()).st_size > READ_LIMIT:
                 return TOO_LARGE
             return _in_parts(stream)
         except OSError as error:

@@ -110,6 +110,10 @@ class LiveHost:
         return self._extent
 
     @property
+    def origin(self) -> str:
+        return "live"
+
+    @property
     def identity(self) -> Identity:
         found: Identity = self._answers.of("identity", _identity)
         return found

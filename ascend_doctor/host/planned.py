@@ -86,6 +86,10 @@ class Planned:
         return self._inner.extent
 
     @property
+    def origin(self) -> str:
+        return self._inner.origin
+
+    @property
     def identity(self) -> Identity:
         return self._inner.identity
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Callable
@@ -21,9 +21,9 @@ from ascend_doctor.host import (
     StatVfs,
 )
 from ascend_doctor.host.once import Once
-from ascend_doctor.host.redact import secrets
+from ascend_doctor.host.redact import Hiding
 from ascend_doctor.host.resolve import tidy
-from ascend_doctor.host.saving import Redact, Saving
+from ascend_doctor.host.saving import Saving
 from ascend_doctor.host.writing import RecordError, write_snapshot
 
 __all__ = ["RecordError", "Recorder"]
@@ -87,6 +87,10 @@ class Recorder:
         return self._inner.extent
 
     @property
+    def origin(self) -> str:
+        return self._inner.origin
+
+    @property
     def identity(self) -> Identity:
         found: Identity = self._once.of("identity", lambda: self._inner.identity)
         return found
@@ -99,13 +103,52 @@ class Recorder:
         found: datetime = self._once.of("now", self._inner.now)
         return found
 
-    def save(self, path: Path, redact: Redact = secrets, redacted: str = "secrets") -> None:
-        """A folder, or an archive where the name ends in .tar.gz or .tgz. Raises RecordError; overwrites nothing."""
+    def save(self, path: Path, hide: Hiding | None = None) -> None:
+        """A folder, or an archive where the name ends in .tar.gz or .tgz. Raises RecordError; overwrites nothing.
+
+        ``hide``: what is taken out; secrets alone where nothing is given.
+        """
+        hide = hide or Hiding()
         python = self.python.value
         with self._lock:
             answers = sorted(self._answers.items())
-        saving = Saving(self._inner, redact)
+        hide.learn(text for (kind, subject), value in answers for text in texts_of(kind, subject, value))
+        saving = Saving(self._inner, hide)
         for (kind, subject), value in answers:
             saving.take(kind, subject, value)
-        members = saving.members(self.now(), self.identity, python, redacted)
+        members = saving.members(self.now(), self.identity, python)
         write_snapshot(path, members, self.now())
+
+
+def texts_of(kind: str, subject: Any, value: Any) -> Iterator[str]:
+    """All texts of a question and its answer, in which names may stand."""
+    if isinstance(value, bytes):
+        yield value.decode("utf-8", "surrogateescape")
+    elif isinstance(value, Output):
+        for stream in (value.stdout, value.stderr):
+            yield stream.decode("utf-8", "surrogateescape")
+    elif kind == "env" and isinstance(value, str):
+        yield f"{subject}={value}"
+    elif kind == "list" and isinstance(value, tuple):
+        yield from (f"{subject}/{name}" for name in value) if subject == "/home" else ()
+    elif kind == "observed":
+        yield from _texts_in(value)
+    elif isinstance(value, str):
+        yield value
+    if kind != "env" and isinstance(subject, str):
+        yield subject
+    elif kind == "run":
+        yield "\0".join(subject)
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _texts_in(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _texts_in(key)
+            yield f"{key}={item}" if isinstance(item, str) else ""
+            yield from _texts_in(item)

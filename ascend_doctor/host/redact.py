@@ -1,19 +1,20 @@
 """Takes secrets out of what leaves the machine (DESIGN section 10); everything else stays byte for byte.
 
 A secret is what stands behind a name such as ``HF_TOKEN``, ``--api-key`` or ``password``, in an Authorization header or
-before the @ of an address.
+before the @ of an address, what has the form in which a service gives its tokens, and a private key.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 
 HIDDEN = b"***"
 
 _SECRET_WORD = re.compile("key|token|secret|password|passwd|pwd|passphrase|credentials?|apikey")
 _HARMLESS_LAST_WORD = re.compile(
     "timeout|ttl|expires?|expiry|file|path|dir|folder|type|size|length|len|count|num|limit|interval|mode|alg|algorithm"
-    "|version|format|enabled?|disabled?|id|name|status|usage|budget|rate|ratio|cache|dtype"
+    "|version|format|error|exception|line|enabled?|disabled?|id|name|status|usage|budget|rate|ratio|cache|dtype"
 )
 """``token_timeout`` and ``key_file`` tell about a secret and do not hold it."""
 
@@ -34,6 +35,21 @@ _URL = re.compile(rb"(?i)(?<![a-z0-9+.-])([a-z][a-z0-9+.-]{0,30}://[^\s/:@\"'\0]
 _HEADER = re.compile(
     rb"(?i)(?<![\w-])((?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?(?:(?:bearer|basic|digest|token)\s+)?)" + _BARE
 )
+_BEARER = re.compile(rb"(?i)(?<![\w-])(bearer +)" + rb"([\w.~+/=-]{8,})")
+_GIVEN = re.compile(
+    rb"(?<![A-Za-z0-9_-])(?:hf_[A-Za-z0-9]{20,}|sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}"
+    rb"|glpat-[\w-]{16,}|xox[abprs]-[\w-]{10,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|ms-[0-9a-f]{8}-[0-9a-f-]{27}"
+    rb"|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{4,})(?![A-Za-z0-9_-])"
+)
+"""Tokens of Hugging Face, OpenAI, GitHub, GitLab, Slack, AWS, Google and ModelScope, and JSON web tokens (RFC 7519)."""
+
+_GIVEN_STEMS = (
+    *(b"hf_", b"sk-", b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_", b"github_pat_", b"glpat-"),
+    *(b"xoxa-", b"xoxb-", b"xoxp-", b"xoxr-", b"xoxs-", b"akia", b"aiza", b"ms-", b"eyj"),
+)
+_PRIVATE_KEY = re.compile(
+    rb"(-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----)(?!\*{3})[^-]{1,20000}(?:(?=-----END)|\Z)|(?<=ssh-rsa )AAAA[\w+/=]{40,}"
+)
 _BEHIND_NAME = (
     re.compile(_NAME + rb"(=)" + _VALUE),
     re.compile(rb"(?<![\w.-])(--?[A-Za-z][\w.-]{0,100})([ \t\0]+)(?!-)" + _VALUE),
@@ -43,6 +59,22 @@ _BEHIND_NAME = (
 )
 
 
+_ALL_STEMS = tuple(
+    stem.decode() for stem in (b"://", b"authorization", b"bearer ", b"private key", b"ssh-rsa", *_GIVEN_STEMS, *_STEMS)
+)
+
+
+def secrets_in(text: str) -> str:
+    """Of a text that is no bytes; most hold no secret, which is soon seen."""
+    lower = text.lower()
+    for stem in _ALL_STEMS:
+        if stem in lower:
+            data = text.encode("utf-8", "surrogatepass")
+            hidden = secrets(data)
+            return text if hidden == data else hidden.decode("utf-8", "surrogatepass")
+    return text
+
+
 def secrets(text: bytes) -> bytes:
     """The text with every secret replaced by ``***``; a second time it changes nothing."""
     lower = text.lower()
@@ -50,9 +82,19 @@ def secrets(text: bytes) -> bytes:
         text = _URL.sub(rb"\1" + HIDDEN + rb"@", text)
     if b"authorization" in lower:
         text = _HEADER.sub(rb"\1" + HIDDEN, text)
-    if any(stem in lower for stem in _STEMS):
-        for pattern in _BEHIND_NAME:
-            text = pattern.sub(_hidden, text)
+    if b"bearer " in lower:
+        text = _BEARER.sub(rb"\1" + HIDDEN, text)
+    if b"private key" in lower or b"ssh-rsa" in lower:
+        text = _PRIVATE_KEY.sub(lambda found: (found[1] or b"") + HIDDEN, text)
+    for stem in _GIVEN_STEMS:
+        if stem in lower:
+            text = _GIVEN.sub(HIDDEN, text)
+            break
+    for stem in _STEMS:
+        if stem in lower:
+            for pattern in _BEHIND_NAME:
+                text = pattern.sub(_hidden, text)
+            break
     return text
 
 
@@ -73,3 +115,43 @@ def _hidden(found: re.Match[bytes]) -> bytes:
     if name == b"passwd" and between[:1] == b":" and bare in _PLACES_OF_USERS:
         return found[0]
     return bytes(name + between + quote + HIDDEN + quote)
+
+
+class Hiding:
+    """What is hidden of a snapshot: secrets alone. ``state``: the word for it in snapshot.json and in a run."""
+
+    state = "secrets"
+
+    def learn(self, texts: Iterable[str]) -> None:
+        """All texts, before any is replaced."""
+
+    def data(self, data: bytes) -> bytes:
+        """What a file holds or a command printed."""
+        return secrets(data)
+
+    def text(self, text: str) -> str:
+        return secrets_in(text)
+
+    def file(self, path: str, data: bytes) -> bytes:
+        return self.data(data)
+
+    def path(self, path: str) -> str:
+        return path
+
+    def names_in(self, folder: str, names: Sequence[str]) -> list[str]:
+        return list(names)
+
+    def host(self, name: str) -> str:
+        return name
+
+    def user(self, name: str) -> str:
+        return name
+
+    def shown(self, source: str, text: str) -> str:
+        """Evidence: what of ``source`` shows something."""
+        return self.text(text)
+
+    def variable(self, name: str, value: str) -> str:
+        """A name behind which one word is hidden has the whole value hidden."""
+        probe = f"{name}=x"
+        return HIDDEN.decode() if value and self.text(probe) != probe else self.text(value)

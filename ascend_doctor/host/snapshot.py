@@ -264,6 +264,10 @@ class SnapshotHost:
         return self.document.extent
 
     @property
+    def origin(self) -> str:
+        return "snapshot"
+
+    @property
     def identity(self) -> Identity:
         return self.document.identity
 

@@ -18,6 +18,7 @@ PARTS = (
     "packages",
     "profile",
     "pairs",
+    "programs",
     "smoke_gates",
     "smoke_sizes",
     "torch_npu_table",

@@ -1,4 +1,4 @@
-"""Models and number formats that are known by name: rules/models/*.yaml."""
+"""Models, architectures and number formats that are known by name: rules/models/*.yaml."""
 
 from __future__ import annotations
 
@@ -45,9 +45,23 @@ class NumberFormat:
 
 
 @dataclass(frozen=True)
+class Architecture:
+    """What holds for each model of one ``model_type``.
+
+    ``transformers``: the first release that knows it, "" where none is known to; ``indexed_ratio``: of V4, else 0.
+    """
+
+    model_type: str
+    transformers: str
+    indexed_ratio: int
+    sources: tuple[Source, ...]
+
+
+@dataclass(frozen=True)
 class Models:
     models: tuple[Model, ...] = field(default_factory=tuple)
     formats: tuple[NumberFormat, ...] = field(default_factory=tuple)
+    architectures: tuple[Architecture, ...] = field(default_factory=tuple)
 
     def named(self, name: str) -> Model | None:
         """By its name or another that is known; the owner before the slash and case do not count.
@@ -62,6 +76,14 @@ class Models:
                 return found
             plain = shorter
         return None
+
+    def architecture(self, model_type: object) -> Architecture | None:
+        return next((a for a in self.architectures if a.model_type == model_type), None)
+
+    def indexed_ratio(self, config: Mapping[str, Any]) -> int:
+        """Of the architecture that a config.json names; 0 where it has none."""
+        found = self.architecture(config.get("model_type"))
+        return found.indexed_ratio if found else 0
 
     def format(self, name: str) -> NumberFormat | None:
         plain = name.lower()
@@ -82,12 +104,14 @@ def load(folders: Sequence[Path]) -> Models:
     """All folders together, later ones first. Raises RuleError, naming file and entry."""
     models: list[Model] = []
     formats: list[NumberFormat] = []
+    kinds: list[Architecture] = []
     for folder in folders:
         for path in sorted((folder / "models").glob("*.yaml")):
             rules = RuleFile(path)
             models = [_model(rules, entry, where) for entry, where in rules.entries("models")] + models
             formats = [_format(rules, entry, where) for entry, where in rules.entries("formats")] + formats
-    return Models(tuple(models), tuple(formats))
+            kinds = [_architecture(rules, entry, where) for entry, where in rules.entries("architectures")] + kinds
+    return Models(tuple(models), tuple(formats), tuple(kinds))
 
 
 def _model(rules: RuleFile, entry: Mapping[str, Any], where: str) -> Model:
@@ -102,6 +126,15 @@ def _model(rules: RuleFile, entry: Mapping[str, Any], where: str) -> Model:
         config=config,
         published_weights=_count(entry, "published_weights", where, 0),
         published_kv_of_token=_count(entry, "published_kv_of_token", where, 0),
+        sources=rules.named(entry, where),
+    )
+
+
+def _architecture(rules: RuleFile, entry: Mapping[str, Any], where: str) -> Architecture:
+    return Architecture(
+        model_type=text(entry, "model_type", where),
+        transformers=text(entry, "transformers", where, ""),
+        indexed_ratio=_count(entry, "indexed_ratio", where, 0),
         sources=rules.named(entry, where),
     )
 

@@ -17,13 +17,26 @@ from ascend_doctor.knowledge.reading import RuleError, nearest
 
 SIZE_LIMIT = 4 << 20
 """Bytes of one rule file."""
-_LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+_BASE: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _YES, _NO = ("true", "yes", "on"), ("false", "no", "off")
 _NOTHING = ("", "~", "null")
 _LONGEST_NOTHING = 4
 _NUMBER = re.compile(r"[-+]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
 _ALIAS = re.compile(rb"(?:^|[\s:,\[{-])\*[A-Za-z0-9_]", re.MULTILINE)
 """Where an alias might be; most files have none, and the search for those that have is not needed for them."""
+
+
+class _Loader(_BASE):  # type: ignore[misc]
+    """Asks of no word what it may mean."""
+
+    def resolve(self, kind: type, value: object, implicit: object) -> str:
+        return ""
+
+    def descend_resolver(self, current_node: object, current_index: object) -> None:
+        pass
+
+    def ascend_resolver(self) -> None:
+        pass
 
 
 class Place:
@@ -149,7 +162,7 @@ def composed(path: Path) -> Place | None:
     if len(data) > SIZE_LIMIT:
         raise RuleError(f"{path}: larger than {SIZE_LIMIT >> 20} MiB")
     try:
-        root = yaml.compose(data, Loader=_LOADER)
+        root = yaml.compose(data, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)

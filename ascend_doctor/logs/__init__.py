@@ -119,7 +119,7 @@ class Incident:
 
 @dataclass(frozen=True)
 class Coverage:
-    """What became of one file; ``skipped``: why nothing or not all of it was read, "" where all was."""
+    """What became of one file, or of ``files`` in a folder; ``skipped``: why not all was read, "" where all was."""
 
     path: str
     kind: str
@@ -129,3 +129,4 @@ class Coverage:
     first: datetime | None
     last: datetime | None
     skipped: str
+    files: int = 1

@@ -12,6 +12,7 @@ from ascend_doctor.logs import Coverage, Incident, Record
 from ascend_doctor.logs.boot import BootFact, boot_fact
 from ascend_doctor.logs.causes import Answer, answer
 from ascend_doctor.logs.clocks import Alignment, Clocks
+from ascend_doctor.logs.covered import Covered
 from ascend_doctor.logs.events import KnownSignatures, Namer, rank_of_path
 from ascend_doctor.logs.graph import Known
 from ascend_doctor.logs.incidents import Gathering, origin_of
@@ -99,8 +100,8 @@ class Analysis:
 
     @property
     def verdict(self) -> str:
-        """fault, clean, evidence-missing, or no-logs: nothing was read is not nothing is wrong."""
-        if not any(one.lines for one in self.coverage) and not self.answer.incidents:
+        """fault, clean, evidence-missing, or no-logs: no log that is known was read, which is not nothing is wrong."""
+        if not self.kinds - {"unknown"} and not self.answer.incidents:
             return "no-logs"
         if self.answer.verdict == "clean" and (self.interrupted or (self.named and self.unread)):
             return "evidence-missing"
@@ -120,7 +121,7 @@ def analysed(
     """``read``: a file's records; ``live``: the clock of the host where its own kernel log is among the files."""
     gathering = Gathering()
     namer = Namer(book.signatures, book.code_of)
-    coverage: list[Coverage] = []
+    covered = Covered()
     interrupted = False
     try:
         for file in files:
@@ -132,10 +133,11 @@ def analysed(
                     if wanted.takes(record):
                         _taken(record, namer, gathering)
             finally:
-                coverage.append(records.coverage)
+                coverage = records.coverage
+                covered.add(coverage)
             _ranks_without_errors(file.path, gathering)
             if read_seen:
-                read_seen(coverage[-1])
+                read_seen(coverage)
     except KeyboardInterrupt:
         interrupted = True
     if live is not None and not gathering.evidence.facts:
@@ -143,17 +145,17 @@ def analysed(
     clocks = gathering.evidence.clocks(now)
     incidents = gathering.incidents(clocks)
     inside = [incident for incident in incidents if wanted.in_time(incident)]
-    complete = not interrupted and not any(one.skipped and one.lines for one in coverage)
+    complete = not interrupted and not any(one.skipped and one.lines for one in covered)
     found = answer(inside, gathering.waits, book.known, complete and _all_aligned(clocks))
     return Analysis(
         answer=found,
-        coverage=tuple(_on_the_line(one, clocks) for one in coverage),
+        coverage=tuple(_on_the_line(one, clocks) for one in covered),
         alignments=tuple(clocks.alignments.values()),
         device_offsets=tuple((file, offset.total_seconds()) for file, offset in clocks.device_offsets().items()),
         interrupted=interrupted,
         left_out=len(incidents) - len(inside),
         named=named,
-        kinds=frozenset(one.kind for one in coverage if one.lines),
+        kinds=frozenset(one.kind for one in covered if one.lines),
     )
 
 

@@ -68,7 +68,8 @@ def answer(incidents: Sequence[Incident], waits: WaitGraph, known: Callable[[str
     root, rivals = chosen
     is_root = strength(incidents[root]) in (0, 1)
     marked, apart = _followed(context, root, rivals, is_root)
-    marked[root] = replace(marked[root], role="root" if is_root else "symptom", caused_by=None, why="root")
+    role = "root" if is_root else "symptom" if incidents[root].signature else "unknown"
+    marked[root] = replace(marked[root], role=role, caused_by=None, why="root")
     suspects, silent, ring = _suspects(context, root)
     confidence = _confidence(context, root, rivals, complete) if is_root else "low"
     absent = waits.absent()

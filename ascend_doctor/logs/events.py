@@ -26,6 +26,10 @@ MODULE_LAYERS = {
 }
 _LAYER_OF_MODULE = {module: layer for layer, modules in MODULE_LAYERS.items() for module in modules}
 _CODE_ROLES = {"root": 0, "symptom": 1, "unknown": 2, "cascade": 3, "detail": 4, "harmless": 5}
+_FOLLOWS = ("cascade", "detail", "harmless")
+_INNER_TEXT = re.compile(r"\[PID: ?\d{1,10}\][^\n]{0,200}?\[FUNC:\w")
+_QUIET = ("WARNING", "INFO", "DEBUG")
+_CPP = re.compile(r"\.(?:cpp|cc|ts|h):\d|^$")
 _ERRORS = ("ERROR", "CRITICAL", "FATAL")
 
 _STAMPED = re.compile(
@@ -73,17 +77,18 @@ class Namer:
 
     def events(self, record: Record) -> Iterator[Event]:
         """One event for each line that is known; an error of which no line is known is one event without a name."""
-        known = False
+        named: list[Event] = []
         head = record
         if record.rank is None and (rank := self._rank(record.place.file)) is not None:
             head = replace(record, rank=rank)
         for line in lines_of(head):
             event = self._named(line)
             if event:
-                known = True
+                named.append(event)
                 yield event
-        if not known and is_error(record):
-            yield from _unnamed(head)
+        if is_error(record) and (not named or (TRACEBACK in record.text and all(e.role in _FOLLOWS for e in named))):
+            known = {event.record.place.line for event in named}
+            yield from (event for event in _unnamed(head) if event.record.place.line not in known)
 
     def _rank(self, file: str) -> int | None:
         if file not in self._ranks:
@@ -101,10 +106,13 @@ class Namer:
             coded = self._coded(line, codes) if wraps and codes else None
             if coded is not None and coded.role == "root" and ":" not in coded.signature.removeprefix("code:"):
                 return coded  # a number of the callers' own space says more than the line that hands it on
+            role, severity = signature.role, signature.severity
+            if role == "root" and signature.layer == "framework" and _only_warned(line):
+                role, severity = "detail", "warning"
             values = {name: value for name, value in match.groupdict().items() if value}
             for _, other in matches[1:]:
                 values = {**{name: value for name, value in other.groupdict().items() if value}, **values}
-            return self._event(line, signature.id, signature.role, signature.severity, signature.layer, codes, values)
+            return self._event(line, signature.id, role, severity, signature.layer, codes, values)
         return self._coded(line, codes) if codes else None
 
     def _coded(self, line: Record, codes: tuple[str, ...]) -> Event | None:
@@ -114,7 +122,10 @@ class Namer:
             return None
         code, entry = min(found, key=lambda pair: _CODE_ROLES.get(_role(pair[1]), 2))
         layer = getattr(entry, "layer", "") or _LAYER_OF_MODULE.get(line.module, UNKNOWN_LAYER)
-        return self._event(line, f"code:{code}", _role(entry), getattr(entry, "severity", "error"), layer, codes, {})
+        role = _role(entry)
+        if role == "detail" and _INNER_TEXT.search(line.text):
+            role = "symptom"  # not the banner of an inner error, but what it says
+        return self._event(line, f"code:{code}", role, getattr(entry, "severity", "error"), layer, codes, {})
 
     def _code(self, code: str) -> Any:
         if code not in self._codes:
@@ -146,6 +157,11 @@ class Namer:
         return Event(line, name, role, severity, layer, codes, {**extra, **values})
 
 
+def _only_warned(line: Record) -> bool:
+    """Whether a Python logger said it in passing; torch_npu prints errors of CANN as warnings of its C++ sources."""
+    return line.kind == "framework" and line.level in _QUIET and _CPP.search(line.source) is None
+
+
 def _role(entry: Any) -> str:
     """A code that the compiler or an operator has for users names what is wrong; an inner error's head does not."""
     if getattr(entry, "family", "") != "manager" or entry.role != "symptom" or entry.severity != "error":
@@ -157,7 +173,7 @@ def _role(entry: Any) -> str:
 
 def is_error(record: Record) -> bool:
     """Whether its writer called it an error."""
-    return record.level in _ERRORS or TRACEBACK in record.text
+    return record.level in _ERRORS or (TRACEBACK in record.text and record.level not in _QUIET)
 
 
 def lines_of(record: Record) -> Iterator[Record]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 
 from ascend_doctor.logs import stamps
-from ascend_doctor.logs.heads import OTHERS, SHAPES, level_of_text
+from ascend_doctor.logs.heads import OTHERS, SHAPES
 from ascend_doctor.logs.kernel_heads import driver, kernel
+from ascend_doctor.logs.levels import level_of_text
 from ascend_doctor.logs.line import NOBODY, Line, level_of
 from ascend_doctor.logs.prefixes import Wrapping, unwrapped
 

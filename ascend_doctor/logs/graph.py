@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from datetime import timedelta
@@ -20,6 +21,20 @@ HARDWARE_LATE = timedelta(seconds=60)
 
 MOST_COMPARED = 200
 """Candidates that are compared with each other; more are those of a flood, whose first ones count."""
+
+EXCEPTION = re.compile(
+    r"(?:^|[\s:\]])(?!Warning)(?:[A-Za-z_]\w{0,60}\.){0,8}(?:[A-Z]\w{0,60})?(?:Error|Exception): (?=\S)|GGML_ASSERT\("
+)
+"""An exception of Python in a line that nobody knows: it ended what was going on, so it may be the cause."""
+
+_HANDED_ON = re.compile(
+    r"(?:NPU|OPS|HCCL|ACL)\w* (?:function )?(?:warning, )?error|ACL stream synchronize failed|runtime result = \d"
+    r"|(?:^\s{0,16}|:)rt\w{3,60} execut(?:e|ion) failed, reason=|^\s{0,8}\[Error\]: "
+)
+"""How a framework or a higher layer hands on what a lower one met: the line of the lower one says more."""
+
+ENDINGS = ("process-crash", "worker-died")
+"""How processes end, which an exception before that explains."""
 
 _LAYER_RANK = {layer: rank for rank, layer in enumerate(LAYERS)}
 
@@ -96,15 +111,23 @@ def known_of(signatures: Mapping[str, Any]) -> Callable[[str], Known]:
 
 
 def strength(incident: Incident) -> int | None:
-    """0 a signature that names a cause, 1 a code that does, 2 a symptom, 3 a code that may be either; None: never."""
+    """0 a signature that names a cause, 1 a code that does, 2 a symptom, 3 a code or an exception that may be either.
+
+    None: never a root.
+    """
     is_code = incident.signature.startswith("code:")
     if incident.role == "root" and incident.severity == "error":
         return 1 if is_code else 0
     if incident.role == "symptom" and incident.severity != "info":
         return 2
-    if incident.role == "unknown" and is_code and incident.severity == "error":
+    if incident.role == "unknown" and incident.severity == "error" and (is_code or is_exception(incident)):
         return 3
     return None
+
+
+def is_exception(incident: Incident) -> bool:
+    """Whether it is an exception that the catalogue does not have."""
+    return not incident.signature and EXCEPTION.search(incident.first.record.text[:400]) is not None
 
 
 def explains(context: Context, cause: int, effect: int) -> bool:
@@ -115,6 +138,9 @@ def explains(context: Context, cause: int, effect: int) -> bool:
     said = bool(names & set(known_a.explains)) or bool({a.signature, known_a.cause} & set(known_b.explained_by) - {""})
     if not said and b.signature.startswith("code:"):
         said = b.signature[5:] in known_a.codes
+    if not said and is_exception(a) and b.role == "symptom":
+        waited = b.layer == "communication" and context.process(cause) != context.process(effect)
+        said = (waited or known_b.cause in ENDINGS) and before(context, cause, effect)
     if not said:
         return False
     if a.at is not None and b.at is not None and a.at - b.at > HARDWARE_LATE:
@@ -143,8 +169,10 @@ def same(context: Context, a: int, b: int) -> bool:
 
 
 def rank(context: Context, i: int) -> tuple[int, int]:
+    """Specific before generic, lower layer before higher."""
     incident = context.incidents[i]
-    return (strength(incident) or 0) % 2, _LAYER_RANK.get(incident.layer, len(LAYERS))
+    generic = (strength(incident) or 0) % 2 or int(bool(_HANDED_ON.search(incident.first.record.text[:400])))
+    return generic, _LAYER_RANK.get(incident.layer, len(LAYERS))
 
 
 def is_hardware(incident: Incident) -> bool:

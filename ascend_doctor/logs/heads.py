@@ -7,6 +7,7 @@ from typing import Callable
 
 from ascend_doctor.logs import kernel_heads as kernel
 from ascend_doctor.logs import stamps
+from ascend_doctor.logs.levels import level_of_text
 from ascend_doctor.logs.line import Line, behind, level_of, set_time
 
 _NPU_ERROR = re.compile(
@@ -14,13 +15,13 @@ _NPU_ERROR = re.compile(
     r"\(PID:(-?\d{1,10}), Device:(-?\d{1,6}), RankID:(-?\d{1,8})\) ?"
 )
 _MANAGER_FIRST = re.compile(
-    r"(?:RecentErrMsg: )?(?:([A-Z]{1,2}[0-9A-Z][0-9]{4}): )?(?:\[PID: ?(\d{1,10})\] ?)?"
+    r"(?:RecentErrMsg: |CANN error: )?(?:([A-Z]{1,2}[0-9A-Z][0-9]{4}): ?)?(?:\[PID: ?(\d{1,10})\] ?)?"
     r"(\d{4}-\d\d-\d\d-\d\d:\d\d:\d\d\.\d{3}\.\d{3}) ?(?:([\w/]{1,120})\(([A-Z]{1,2}[0-9A-Z][0-9]{4})\): )?"
 )
-_MANAGER_BARE = re.compile(r"(?:Error ?code: )?([A-Z]{1,2}[0-9A-Z][0-9]{4}): (?=\S)")
+_MANAGER_BARE = re.compile(r"(?:Error ?code: |CANN error: )?([A-Z]{1,2}[0-9A-Z][0-9]{4}): (?=\S)")
 _STREAM = re.compile(r"DEVICE\[(\d{1,4})\] PID\[(\d{1,10})\]: ?")
 _GLOG = re.compile(
-    r"\[?([IWEF])(\d{1,2})(\d\d) (\d\d:\d\d:\d\d\.\d{1,9}) +(?:(\d{1,10}) )?([\w./-]{1,120}:\d{1,6})\] ?"
+    r"\[?([IWEF])(?:20\d\d)?(\d{1,2})(\d\d) (\d\d:\d\d:\d\d\.\d{1,9}) +(?:(\d{1,10}) )?([\w./-]{1,120}:\d{1,6})\] ?"
 )
 _GLOG_BARE = re.compile(r"\[?([IWEF]) ([\w./-]{1,120}\.\w{1,4}:\d{1,6})\] ?")
 _VLLM = re.compile(
@@ -38,6 +39,10 @@ _KLOG = re.compile(
     r"\[(DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\] {1,8}(\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) "
     r"+(?:(\d{1,10}) +)?(?:([\w./-]{1,160}:\d{1,6}) +)?"
 )
+_INSTALLER = re.compile(
+    rf"\[([A-Za-z][\w -]{{1,30}})\] \[({stamps.DATE}|\d{{8}}-\d\d:\d\d:\d\d)\] "
+    r"\[(DEBUG|INFO|WARN|WARNING|ERROR)\]:? ?"
+)
 _LOGURU = re.compile(rf"({stamps.DATE}(?:\.\d{{1,9}})?) \| ([A-Z]{{4,8}}) *\| ([^|\n]{{1,160}}?) ?(?:\||-) ")
 _PYTHON = re.compile(
     rf"\[?({stamps.DATE}(?:[.,]\d{{1,9}})?(?: ?(?:[+-]\d\d:?\d\d|Z))?)(?:,? ?[A-Z]{{2}}\d{{1,4}})*\]?[ ,:|-]{{0,3}}"
@@ -53,11 +58,6 @@ _BLACKBOX = re.compile(
     rf"\[?({stamps.DATE}(?:\.\d{{1,6}})?)\]? ?(?=(?:system exception code|exception code|\[?device[- ]?\d).{{0,80}}0x)",
     re.I,
 )
-
-_EXCEPTION = re.compile(
-    r"(?:[A-Za-z_][\w]{0,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception|Interrupt|Exit|Warning|Failure|Timeout)(?:: |:?$)"
-)
-EXCEPTION_LEVEL = re.compile(r"(?!Warning)\w.{0,300}?(?:Error|Exception|Failure|Timeout)(?:: |:?$)")
 
 
 def _npu_error(line: Line, found: re.Match[str]) -> bool:
@@ -156,6 +156,15 @@ def _klog(line: Line, found: re.Match[str]) -> bool:
     return True
 
 
+def _installer(line: Line, found: re.Match[str]) -> bool:
+    """Of driver, firmware and CANN packages; CANN's stamps have no dashes in the date."""
+    package, stamp, level = found.groups()
+    line.level, line.module = level_of(level), package
+    set_time(line, f"{stamp[:4]}-{stamp[4:6]}-{stamp[6:]}" if stamp[:8].isdigit() else stamp)
+    behind(line, found)
+    return True
+
+
 def _loguru(line: Line, found: re.Match[str]) -> bool:
     stamp, level, source = found.groups()
     if not level_of(level):
@@ -194,16 +203,6 @@ def _blackbox(line: Line, found: re.Match[str]) -> bool:
     return True
 
 
-def level_of_text(line: Line) -> None:
-    if line.level:
-        return
-    body = line.body
-    if "Traceback (most recent call last)" in body or (EXCEPTION_LEVEL.match(body[:400]) and _EXCEPTION.match(body)):
-        line.level = "WARNING" if body.split(":", 1)[0].endswith("Warning") else "ERROR"
-    elif body.startswith(("terminate called", "Fatal Python error", "Segmentation fault", "Killed", "Bus error")):
-        line.level = "ERROR"
-
-
 Shape = tuple[re.Pattern[str], Callable[[Line, re.Match[str]], bool]]
 
 _BRACKET = (
@@ -216,6 +215,7 @@ _BRACKET = (
     (_BLACKBOX, _blackbox),
     (_MINDIE, _mindie),
     (_KLOG, _klog),
+    (_INSTALLER, _installer),
     (kernel.WORDED, kernel.worded),
     (_MANAGER_FIRST, _manager),
     (_PYTHON, _python),

@@ -22,14 +22,14 @@ def _sample(data: bytes, text: Callable[[bytes], str], last: bool = False) -> li
     return found
 
 
-def kind_of(data: bytes, text: Callable[[bytes], str]) -> str:
-    """The commonest kind of the lines that have a head of their own; unknown where none has."""
-    lines = _sample(data, text)
+def kind_of(data: bytes, text: Callable[[bytes], str], last: bool = False) -> str:
+    """The commonest kind of the first or last lines that have a head of their own; unknown where none has."""
+    lines = _sample(data, text, last)
     kinds = Counter(line.kind for line in lines if line.headed and (line.level or line.kind != "framework"))
     if kinds:
         return max(kinds, key=lambda kind: (kinds[kind], kind))
-    errors = ("Traceback", "Error", "error", "failed", ">>> ")
-    return "framework" if any(word in line.text for line in lines for word in errors) else "unknown"
+    words = ("Traceback", "Error", "error", "failed", ">>> ", "llama_", "ggml_")
+    return "framework" if any(word in line.text for line in lines for word in words) else "unknown"
 
 
 def span_of(data: bytes, text: Callable[[bytes], str], last: bool = False) -> tuple[datetime | None, datetime | None]:

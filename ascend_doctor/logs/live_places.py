@@ -26,6 +26,7 @@ FOLDERS = (
 SYSTEM = ("messages", "syslog", "kern.log", "vmcore_dmesg", "sysmonitor")
 """Beginnings of names in /var/log."""
 COMMANDS = (("dmesg",), ("journalctl", "-k", "-b", "--no-pager", "-o", "short-iso-precise"))
+RING = "/dev/kmsg"
 CUT = 4 << 20
 """Bytes that a host keeps of what a command prints."""
 MOST_FILES = 20_000
@@ -115,7 +116,7 @@ def _said(missing: Missing) -> str:
 
 
 def _kernel_log(host: Host) -> LogFile:
-    """What the kernel has said, from the first command that tells it."""
+    """What the kernel has said, from the first command that tells it, or else from the kernel itself."""
     refused = []
     for argv in COMMANDS:
         answer = host.run(argv)
@@ -127,6 +128,10 @@ def _kernel_log(host: Host) -> LogFile:
             refused.append(f"{argv[0]}: {said or 'printed nothing'}")
         else:
             return LogFile(name, lambda output=answer.value: _Printed(output))  # type: ignore[misc]
+    ring = host.read(RING).value
+    if isinstance(ring, bytes) and ring:
+        return LogFile(RING, lambda: io.BytesIO(ring), hint_of(RING))
+    refused.append(f"{RING}: {_said(ring) if isinstance(ring, Missing) else 'empty'}")
     return unreadable("kernel log", "; ".join(refused))
 
 

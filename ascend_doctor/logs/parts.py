@@ -6,6 +6,7 @@ found by then is given. Parts meet where a record begins, so that none is cut.
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import pickle
@@ -20,6 +21,7 @@ from typing import Any, BinaryIO, cast
 from ascend_doctor.logs import Coverage, Record
 from ascend_doctor.logs.files import LogFile
 from ascend_doctor.logs.flood import Flood
+from ascend_doctor.logs.reading import CHUNK, is_binary
 from ascend_doctor.logs.records import Records
 from ascend_doctor.logs.scanning import QUIET, Scanner
 
@@ -45,9 +47,19 @@ def workers() -> int:
 
 
 def splits(file: LogFile) -> bool:
-    """Whether a file is to be read in parts: not where threads run, since a fork would leave them behind."""
+    """Whether a file is to be read in parts: not where threads run, since a fork would leave them behind.
+
+    Only the beginning of a file tells that it is no text, such as a core dump, or of which encoding.
+    """
     large = bool(file.real) and (file.size or 0) > PART
-    return large and workers() > 1 and threading.active_count() == 1 and hasattr(os, "fork")
+    if not large or workers() < 2 or threading.active_count() > 1 or not hasattr(os, "fork"):
+        return False
+    try:
+        with open(file.real, "rb") as stream:
+            head = stream.read(CHUNK)
+    except OSError:
+        return False
+    return not is_binary(head) and not head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
 
 
 def borders(stream: BinaryIO, size: int, part: int = PART) -> list[int]:

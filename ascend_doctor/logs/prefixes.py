@@ -39,6 +39,8 @@ _GREP = re.compile(
 _COMPOSE = re.compile(rf"{_WORD} {{1,60}}\| ")
 _KUBECTL = re.compile(rf"\[pod/{_WORD}/{_WORD}\] ")
 _CRI = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) std(?:out|err) [FP] ")
+_NANOS = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7,9}(?:Z|[+-]\d\d:\d\d)) ")
+"""What ``kubectl logs --timestamps``, ``docker logs -t`` and build servers add; no logger writes so fine a time."""
 _SYSLOG = re.compile(
     r"(?:<\d{1,3}>)?(?:([A-Z][a-z]{2}) ([ \d]\d) (\d\d:\d\d:\d\d(?:\.\d{1,6})?)"
     r"|(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d))) "
@@ -90,6 +92,11 @@ def _without_one(line: str, wrapping: Wrapping) -> str | None:
 
 def _without_word(line: str, wrapping: Wrapping) -> str | None:
     found = _CRI.match(line)
+    if found:
+        wrapping.time, wrapping.utc_offset = stamps.of_date(found[1]), stamps.utc_offset(found[1])
+        wrapping.clock = "utc" if wrapping.utc_offset == 0 else "host"
+        return line[found.end() :]
+    found = _NANOS.match(line)
     if found:
         wrapping.time, wrapping.utc_offset = stamps.of_date(found[1]), stamps.utc_offset(found[1])
         wrapping.clock = "utc" if wrapping.utc_offset == 0 else "host"

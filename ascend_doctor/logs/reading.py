@@ -100,14 +100,14 @@ class Lines:
         """``rest`` is a line of which the end has not come yet; ``seen`` how much of it was given already."""
         rest, seen = b"", 0
         for block in blocks:
-            data = rest + block if rest else block
-            end = data.rfind(b"\n") + 1
+            end = block.rfind(b"\n") + 1
             if end:
                 seen = 0
-                yield Chunk(data[:end], offset)
-                offset, rest = offset + end, data[end:]
+                data = b"".join((rest, memoryview(block)[:end]))  # copied once
+                yield Chunk(data, offset)
+                offset, rest = offset + len(data), block[end:]
                 continue
-            rest = data
+            rest += block
             if len(rest) < LONGEST:
                 continue
             if seen < MOST_OF_A_LINE:

@@ -53,7 +53,7 @@ class Records:
         self._open: dict[object, tuple[Block, int]] = {}
         self._number = 1
         self._reader: Lines | None = None
-        self._kind, self._skipped = "unknown", ""
+        self._kind, self._told, self._skipped = "unknown", "", ""
         self._lines = 0
         self._span: tuple[datetime | None, datetime | None] = (None, None)
 
@@ -85,7 +85,7 @@ class Records:
             skipped = f"{skipped}; {nuls}" if skipped else nuls
         return Coverage(
             self._file.path,
-            self._kind,
+            self._told or self._kind,
             reader.encoding if reader else "",
             reader.bytes if reader else 0,
             self._lines,
@@ -101,6 +101,8 @@ class Records:
 
     def _end(self, data: bytes) -> None:
         assert self._reader is not None
+        if self._kind == "unknown":
+            self._told = kind_of(data, self._reader.text, last=True)
         last = span_of(data, self._reader.text, last=True)[1]
         self._span = (self._span[0], last or self._span[1])
         self._lines = self._number - (1 if data.endswith(b"\n") else 0)
@@ -211,7 +213,7 @@ class Records:
     def _given(self, block: Block) -> Iterator[Record]:
         """The record of a block that is complete, unless it is none that matters or one of a flood."""
         wanted = block.anchors - _MARKS
-        if not wanted and block.head.level != "ERROR":
+        if not wanted and (block.head.level != "ERROR" or not (block.texts or block.head.body.strip())):
             return
         times = block.times
         if block.head.kind not in ("plog", "slog"):

@@ -118,7 +118,7 @@ def _earliest_in_process(context: Context, members: Sequence[int]) -> int:
     incidents = context.incidents
     dated = [i for i in members if incidents[i].at is not None]
     if not dated:
-        return min(members, key=lambda i: ((strength(incidents[i]) or 0) % 2, i))
+        return min(members, key=lambda i: (rank(context, i)[0], i))
     begin = min(at for i in dated if (at := incidents[i].at) is not None)
     first = next(i for i in dated if incidents[i].at == begin)
     near = [i for i in dated if (incidents[i].at or begin) - begin <= SAME_TIME]

@@ -35,29 +35,32 @@ class FastScanner:
         return self._hits(chunk, places)
 
     def _hits(self, chunk: bytes, places: list[tuple[int, int]]) -> list[Hit]:
+        """By line; this loop takes as long as the search where many lines are errors."""
         hits: list[Hit] = []
         start, stop, body = 0, -1, 0
         found: set[str] = set()
-        texts, lengths = self._texts, self._lengths
+        texts, lengths, strict = self._texts, self._lengths, self._strict
+        find, rfind, head_of = chunk.find, chunk.rfind, HEAD.match
         for end, word in places:
             if end > stop:
                 if found:
                     self._add(hits, chunk, start, stop, found)
-                found = set()
-                start = chunk.rfind(b"\n", 0, end) + 1
-                stop = chunk.find(b"\n", end)
-                stop = len(chunk) if stop < 0 else stop
-                head = HEAD.match(chunk, start, stop)
+                    found = set()
+                start = rfind(b"\n", 0, end) + 1
+                stop = find(b"\n", end)
+                if stop < 0:
+                    stop = len(chunk)
+                head = head_of(chunk, start, stop)
                 body = head.end() if head else start
             at, text = end - lengths[word], texts[word]
-            if body == start or (at >= body and text in self._strict) or (at == start and text == ERROR):
+            if body == start or (at >= body and text in strict) or (at == start and text == ERROR):
                 found.add(text)
         if found:
             self._add(hits, chunk, start, stop, found)
         return hits
 
     def _add(self, hits: list[Hit], chunk: bytes, start: int, end: int, found: set[str]) -> None:
-        if _QUIET.match(chunk, start) and ERROR not in found:
-            found = found & self._quiet
+        if ERROR not in found and _QUIET.match(chunk, start):
+            found &= self._quiet
         if found:
-            hits.append(Hit(start, end, tuple(sorted(found))))
+            hits.append(Hit(start, end, tuple(found) if len(found) == 1 else tuple(sorted(found))))

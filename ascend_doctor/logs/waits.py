@@ -27,7 +27,10 @@ _GROUP = re.compile(r"\b(?:group|identifier|communicator)\W{0,2}\[([^\]]{1,160})
 _TAG = re.compile(r"\btag\[[A-Za-z]{1,40}_([^\]]{1,160})\]", re.ASCII)
 _WORLD = re.compile(r"\b(?:rankSize|rankNum|ranks)\[(\d{1,6})\]|\brankSize:(\d{1,6})\b", re.ASCII)
 _CONNECTED = re.compile(r"connected rankinfo\[LINE \d{1,6}\]: ?((?:\[\d{1,16}\][,;]?){1,4096})", re.ASCII)
-_MARKS = ("ank", "group", "identifier", "crimer")
+_MISSING = re.compile(
+    r"(?:Failed to connect agent|[Uu]nconnected ranks?:? ?\"?)\[((?:\d{1,6}, ?){0,4096}\d{0,6})\]", re.ASCII
+)
+_MARKS = ("ank", "group", "identifier", "crimer", "agent[")
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ class Ranks:
     world: int | None = None
     connected: tuple[int, ...] = ()
     accused: tuple[int, ...] = ()
+    missing: tuple[int, ...] = ()
 
 
 def ranks_in(text: str) -> Ranks | None:
@@ -51,7 +55,8 @@ def ranks_in(text: str) -> Ranks | None:
     remote = [row[1]] if row else _REMOTE.findall(text)
     connected = _CONNECTED.search(text)
     accused = _CRIMER.findall(text)
-    if not (row or own or world or group or remote or connected or accused):
+    missing = _MISSING.search(text)
+    if not (row or own or world or group or remote or connected or accused or missing):
         return None
     number = int(row[2]) if row else _first(own)
     return Ranks(
@@ -61,6 +66,7 @@ def ranks_in(text: str) -> Ranks | None:
         world=_first(world),
         connected=tuple(sorted({int(n) for n in re.findall(r"\d+", connected[1])})) if connected else (),
         accused=tuple(sorted({int(r) for r in accused})),
+        missing=tuple(sorted({int(n) for n in re.findall(r"\d+", missing[1])})) if missing else (),
     )
 
 
@@ -88,6 +94,7 @@ class WaitGraph:
         self._waits: dict[Process, set[tuple[str, int]]] = {}
         self.connected: dict[Process, set[int]] = {}
         self.accused: set[int] = set()
+        self.missing: set[int] = set()
 
     def saw(self, process: Process, rank: int | None, group: str = "") -> None:
         """A process that speaks, under its rank."""
@@ -107,6 +114,8 @@ class WaitGraph:
         if ranks.connected:
             self.connected.setdefault(process, set()).update(ranks.connected)
         self.accused |= set(ranks.accused)
+        if len(self.missing) < 4096:
+            self.missing |= set(ranks.missing)
 
     def target(self, group: str, rank: int) -> Process:
         """The process of that rank, or one of which there is no log."""
@@ -158,7 +167,9 @@ class WaitGraph:
         return []
 
     def absent(self) -> tuple[int, ...]:
-        """Ranks that never came: those missing from the list that the root server printed."""
+        """Ranks that never came: those that a line names, or that are not in the list of the root server."""
+        if self.missing:
+            return tuple(sorted(self.missing))[:64]
         for connected in self.connected.values():
             world = self.world or (max(connected) + 1 if connected else 0)
             missing = tuple(sorted(set(range(world)) - connected))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import ceil
 
-from ascend_doctor.memory.shapes import INDEXED_RATIO, Shape
+from ascend_doctor.memory.shapes import Shape
 from ascend_doctor.memory.weights import Split, stages
 from ascend_doctor.records import dataclass
 
@@ -31,7 +31,7 @@ def token_bytes(shape: Shape, width: int, layer: int) -> Fraction:
     ratio = shape.ratios[layer]
     if not ratio:
         return Fraction(0)
-    wide = shape.head_dim + (shape.index_dim if ratio == INDEXED_RATIO else 0)
+    wide = shape.head_dim + (shape.index_dim if ratio == shape.indexed_ratio else 0)
     return Fraction(wide * width, ratio)
 
 
@@ -56,9 +56,9 @@ def _formula(shape: Shape, split: Split, width: int, share: int, layers: int) ->
     if shape.kind == "mla":
         index = f" + {shape.index_dim} B" if shape.index_dim else ""
         return f"{layers} layers x (({shape.kv_rank} + {shape.rope_dim}) x {width} B{index})"
-    indexed = sum(ratio == INDEXED_RATIO for ratio in shape.ratios)
-    others = [ratio for ratio in shape.ratios if ratio not in (0, INDEXED_RATIO)]
-    parts = [f"{indexed} CSA x ({shape.head_dim} + {shape.index_dim}) / {INDEXED_RATIO}"] if indexed else []
+    indexed = sum(ratio == shape.indexed_ratio for ratio in shape.ratios)
+    others = [ratio for ratio in shape.ratios if ratio not in (0, shape.indexed_ratio)]
+    parts = [f"{indexed} CSA x ({shape.head_dim} + {shape.index_dim}) / {shape.indexed_ratio}"] if indexed else []
     parts += [f"{len(others)} HCA x {shape.head_dim} / {others[0]}"] if others else []
     stage = f", layers {layers} of {shape.layers} on a stage" if split.pp > 1 else ""
     window = f"window {shape.window} x {shape.head_dim} x {width} B x {layers}{stage}"

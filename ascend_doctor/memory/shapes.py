@@ -14,14 +14,13 @@ WHOLE, TENSOR, HEADS, EXPERTS, EVEN = "whole", "tensor", "heads", "experts", "ev
 """How a part is split over ranks: on each whole, over TP, over TP as far as there are KV heads, over EP, over all."""
 FIRST, LAST = -1, -2
 """In place of a layer: with the first stage of a pipeline, with its last."""
-INDEXED_RATIO = 4
-"""Compressed layers of this ratio have an indexer and overlapping windows (CSA); the others have neither (HCA)."""
 
 
 @dataclass(frozen=True)
 class Shape:
     """``kind``: gqa, mla or v4. ``ratios``: of V4, one for each layer: 0 for window only.
 
+    ``indexed_ratio``: layers of this ratio have an indexer and overlapping windows (CSA), the others neither (HCA).
     ``dense_layers`` come before the layers with experts; without experts all are dense. ``active``: experts of a token.
     """
 
@@ -44,6 +43,7 @@ class Shape:
     o_rank: int
     window: int
     ratios: tuple[int, ...]
+    indexed_ratio: int
     streams: int
     qkv_bias: bool
     qk_norm: bool
@@ -66,8 +66,11 @@ class Group:
     count: int
 
 
-def shape_of(config: Mapping[str, Any]) -> Shape | None:
-    """None where a figure that every model has is missing, or the architecture is of no kind that is known here."""
+def shape_of(config: Mapping[str, Any], indexed_ratio: int = 0) -> Shape | None:
+    """None where a figure that every model has is missing, or the architecture is of no kind that is known here.
+
+    ``indexed_ratio``: a constant of V4 that stands in no config.json (rules/models).
+    """
     inner = config.get("text_config")
     words = {**config, **inner} if isinstance(inner, Mapping) else config
 
@@ -84,7 +87,7 @@ def shape_of(config: Mapping[str, Any]) -> Shape | None:
     if not (0 < layers <= 4096 and hidden and heads and number("vocab_size")) or kind is None:
         return None
     ratios = tuple(r for r in words.get("compress_ratios") or () if isinstance(r, int))[:layers]
-    if kind == "v4" and len(ratios) < layers:
+    if kind == "v4" and (len(ratios) < layers or not indexed_ratio):
         return None
     routed = number("n_routed_experts", "num_experts", "num_local_experts")
     return Shape(
@@ -107,6 +110,7 @@ def shape_of(config: Mapping[str, Any]) -> Shape | None:
         o_rank=number("o_lora_rank"),
         window=number("sliding_window"),
         ratios=ratios,
+        indexed_ratio=indexed_ratio,
         streams=number("hc_mult", default=4 if kind == "v4" else 0),
         qkv_bias=model.startswith("qwen2") or words.get("attention_bias") is True,
         qk_norm=model.startswith("qwen3"),
@@ -201,7 +205,7 @@ def _compressed(shape: Shape, layer: int) -> Counts:
     yield "norms", WHOLE, shape.q_rank + shape.head_dim + shape.heads
     if ratio:
         yield "attention", WHOLE, _compressor(shape, ratio, shape.head_dim)
-    if ratio == INDEXED_RATIO:
+    if ratio == shape.indexed_ratio:
         queries = shape.q_rank * shape.index_heads * shape.index_dim
         yield "attention", WHOLE, queries + shape.hidden * shape.index_heads
         yield "attention", WHOLE, _compressor(shape, ratio, shape.index_dim)
@@ -209,7 +213,7 @@ def _compressed(shape: Shape, layer: int) -> Counts:
 
 def _compressor(shape: Shape, ratio: int, width: int) -> int:
     """Values and gates, a position bias for each place of the window, and a norm."""
-    wide = 2 * width if ratio == INDEXED_RATIO else width
+    wide = 2 * width if ratio == shape.indexed_ratio else width
     return 2 * shape.hidden * wide + ratio * wide + width
 
 

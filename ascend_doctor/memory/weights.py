@@ -118,7 +118,8 @@ def rank_bytes(pieces: Sequence[Piece], shape: Shape | None, split: Split) -> in
 
 
 def _shares(shape: Shape, split: Split) -> Mapping[str, float]:
-    experts = 1 / split.tp
+    """Experts without EP are split over the ranks of TP and DP alike (vLLM: FusedMoEParallelConfig.make)."""
+    experts = 1 / (split.tp * split.dp)
     if split.ep > 1 and shape.routed:
         experts = ceil(shape.routed / split.ep) / shape.routed
     return {

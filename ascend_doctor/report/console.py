@@ -6,6 +6,7 @@ Off a terminal the same without colour; what hosts said is printed as text, what
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import TextIO
 
 from rich.console import Console
@@ -14,11 +15,25 @@ from rich.text import Text
 from ascend_doctor.engine.findings import Finding, RemedyStep
 from ascend_doctor.engine.run import Run
 from ascend_doctor.host import Missing
-from ascend_doctor.report.summary import by_missing, consequences, count_words, first_steps, gravity, headline
+from ascend_doctor.report.answers import answer_text, is_all
+from ascend_doctor.report.summary import (
+    by_missing,
+    consequences,
+    count_words,
+    first_steps,
+    gravity,
+    headline,
+    healthy_line,
+    host_line,
+)
 from ascend_doctor.report.words import Words, words
+from ascend_doctor.report.wrapping import breaks
 
-WIDTH = 80
-LABEL = 12
+WIDTH, WIDEST = 80, 120
+"""Columns off a terminal, and the most on one: longer lines are hard to read."""
+
+INDENT, LABEL = 2, 12
+FOLLOWERS_NAMED = 6
 STYLES = {
     "error": "bold red",
     "warning": "yellow",
@@ -34,8 +49,10 @@ MARKS = {"error": "✗", "warning": "▲", "info": "●", "pass": "✓", "unknow
 
 def print_run(run: Run, stream: TextIO, lang: str, quiet: bool = False, verbose: bool = False) -> None:
     """Writes the report; colours only where the stream is a terminal and NO_COLOR is not set."""
-    console = Console(file=stream, highlight=False, soft_wrap=False)
-    if not stream.isatty():
+    if stream.isatty():
+        console = Console(file=stream, highlight=False)
+        console.width = min(console.width, WIDEST)
+    else:
         console = Console(file=stream, highlight=False, width=WIDTH, no_color=True, color_system=None)
     _printer(run, console, words(lang), verbose).all(quiet)
 
@@ -49,6 +66,14 @@ def plain_text(run: Run, lang: str) -> str:
 
 
 def _printer(run: Run, console: Console, words: Words, verbose: bool) -> Printer:
+    if run.kind == "diff":
+        from ascend_doctor.report.diff_console import DiffPrinter
+
+        return DiffPrinter(run, console, words, verbose)
+    if run.kind == "triage":
+        from ascend_doctor.report.triage_console import TriagePrinter
+
+        return TriagePrinter(run, console, words, verbose)
     if run.logs is None:
         return Printer(run, console, words, verbose)
     from ascend_doctor.report.logs_console import LogPrinter
@@ -62,73 +87,112 @@ class Printer:
     def __init__(self, run: Run, console: Console, words: Words, verbose: bool) -> None:
         self.run, self.console, self.words, self.verbose = run, console, words, verbose
         self.language = words.language
+        self.steps = first_steps(run)
 
     def all(self, quiet: bool) -> None:
+        """The verdict; not ``quiet``: what there is to do, what was found, and the counts."""
         run = self.run
+        if is_all(run) and not quiet:
+            self._answer_text(below=False)
+            return
+        healthy = "" if self.verbose else healthy_line(run, self.words)
         verdict = {"pass": "pass", "fail": "error", "undecided": "unknown"}[run.verdict]
-        self._line(Text(f"{MARKS[verdict]} {headline(run, self.words)}", style=f"bold {STYLES[verdict]}"))
+        said = printable(healthy or headline(run, self.words))
+        self._line(Text(f"{MARKS[verdict]} {said}", style=f"bold {STYLES[verdict]}"))
         if quiet:
             return
-        self._line(Text(self._host(), style="dim"))
-        for note in run.notes:
-            self._line(Text(printable(note.text[self.language]), style=STYLES["warning"]))
-        self._smoke()
+        if not healthy:
+            self._who()
+        self._notes()
+        self._answer_text()
         self._do_first()
         top = [f for f in run.findings if f.verdict in ("fail", "waived") and not f.because]
-        for finding in top:
-            self._finding(finding)
+        self._found(top)
         self._unknown([f for f in run.findings if f.verdict == "unknown" and not f.because])
+        self._behind()
         if self.verbose:
             self._listed("does_not_apply", [f for f in run.findings if f.verdict == "skip"])
             self._listed("passed_checks", [f for f in run.findings if f.verdict == "pass"])
+        if not healthy:
+            self._counts(bool(top or run.counts["unknown"]))
+
+    def _who(self) -> None:
+        self._line(Text(printable(host_line(self.run)), style="dim"))
+
+    def _behind(self) -> None:
+        """What a kind of run tells behind its findings."""
+
+    def _of_finding(self, finding: Finding) -> None:
+        """What a kind of run tells of a finding below what was found."""
+
+    def _notes(self) -> None:
+        for note in self.run.notes:
+            self._line(Text(printable(note.text[self.language]), style=STYLES["warning"]))
+
+    def _answer_text(self, below: bool = True) -> None:
+        text = answer_text(self.run, self.words, self.verbose)
+        if text:
+            if below:
+                self.console.print()
+            for line in text.splitlines():
+                self.console.print(Text(printable(line)), soft_wrap=True)
+
+    def _counts(self, more: bool) -> None:
         self.console.print()
-        counted = Text(" · ").join(Text(text, style=STYLES[key]) for key, text in count_words(run, self.words))
+        counted = Text(" · ").join(Text(text, style=STYLES[key]) for key, text in count_words(self.run, self.words))
         self._line(counted)
-        if not self.verbose and (top or run.counts["unknown"]):
+        if not self.verbose and more:
             self._line(Text(self.words["full_report"], style="dim"))
 
-    def _host(self) -> str:
-        host = self.run.host
-        known = [str(host[name]) for name in ("hostname", "arch", "kernel") if host.get(name)]
-        user = [] if host.get("uid") is None else [f"uid {host['uid']}"]
-        return printable(" · ".join([*known, *user, self.run.started]))
-
-    def _smoke(self) -> None:
-        """The ladder of stages, where the run has one."""
-        if not self.run.rows:
-            return
-        from ascend_doctor.report import smoke
-
-        for summary in smoke.summaries(self.run):
-            self.console.print()
-            for left, text, mark in smoke.lines(summary, self.run, self.words):
-                style = STYLES.get(mark, "default")
-                self._line(Text(text, style=style), label=Text(left, style=style))
-
     def _do_first(self) -> None:
-        steps = first_steps(self.run)
-        if not steps:
+        if not self.steps:
             return
         self.console.print()
         self._line(Text(self.words["do_first"], style="bold"))
-        for number, first in enumerate(steps, 1):
+        for number, first in enumerate(self.steps, 1):
             text = Text(printable(first.step.text[self.language]))
-            if first.clears > 1:
-                text.append(f" ({self.words.count('clears', first.clears)})", style="dim")
-            self._line(text, indent=2, label=Text(f"{number}. "))
-            self._command(first.step, indent=5)
+            clears = f"; {self.words.count('clears', first.clears)}" if first.clears > 1 else ""
+            text.append(f" ({self._name(first.finding)}{clears})", style="dim")
+            self._line(text, indent=INDENT, label=Text(f"{number}. "))
+            self._command(first.step, indent=INDENT + 3)
+
+    def _found(self, findings: list[Finding]) -> None:
+        """Each grave finding; mere notes in one line each."""
+        grave = findings if self.verbose else [f for f in findings if f.severity != "info" and f.verdict == "fail"]
+        for finding in grave:
+            self._finding(finding)
+        lesser = [f for f in findings if f not in grave]
+        if lesser:
+            self.console.print()
+        self._in_short(lesser)
+
+    def _in_short(self, findings: Sequence[Finding]) -> None:
+        """Each in one line: what was found."""
+        for finding in findings:
+            mark = gravity(finding)
+            said = (finding.found or finding.title)[self.language]
+            label = Text(f"{MARKS[mark]} ", style=STYLES[mark])
+            line = Text(f"{self._name(finding)}: ", style="dim").append(printable(said), style="not dim")
+            if finding.waiver is not None:
+                line.append(f"; {printable(self.words.waiver(finding.waiver))}", style="dim")
+            self._line(line, label=label)
+
+    def _name(self, finding: Finding) -> str:
+        return finding.check if finding.subject == "host" else f"{finding.check} {printable(finding.subject)}"
 
     def _finding(self, finding: Finding) -> None:
         mark = gravity(finding)
         self.console.print()
-        line = Text(f"{MARKS[mark]} {self.words[mark]}  ", style=STYLES[mark])
-        line.append(f"{finding.check}", style="bold")
-        line.append("" if finding.subject == "host" else f"  {printable(finding.subject)}")
-        self._line(line)
-        self._line(Text(printable(finding.title[self.language]), style="dim"), indent=2)
+        line = Text(printable(finding.title[self.language]), style="bold")
+        line.append(f"  {self._name(finding)}", style="dim not bold")
+        number = self._step_above(finding)
+        if number:
+            line.append(f"  ({self.words['console_step'].format(number=number)})", style="not bold")
+        self._line(line, label=Text(f"{MARKS[mark]} {self.words[mark]}  ", style=STYLES[mark]), hang=INDENT)
         for name, texts in (("found", finding.found), ("expected", finding.expected)):
             if texts is not None:
                 self._field(name, texts[self.language])
+        self._of_finding(finding)
         if finding.waiver is not None:
             self._field("waived", self.words.waiver(finding.waiver))
         if self.verbose:
@@ -136,10 +200,7 @@ class Printer:
                 self._field("why", finding.why[self.language])
             for evidence in finding.evidence:
                 self._field("evidence", f"{evidence.source}\n{evidence.text}")
-        steps = finding.remedy if self.verbose else finding.remedy[: finding.severity != "info"]
-        for step in steps:
-            self._field("remedy", step.text[self.language])
-            self._command(step, indent=4 + LABEL)
+        self._remedy_of(finding)
         if self.verbose:
             if finding.verify:
                 self._field("verify", finding.verify)
@@ -148,8 +209,22 @@ class Printer:
         self._missing(finding.missing)
         below = consequences(finding, self.run.findings)
         if below:
-            names = ", ".join(dict.fromkeys(f.check for f in below))
-            self._field("follows", names, style="dim")
+            names = list(dict.fromkeys(f.check for f in below))
+            kept = names if self.verbose else names[:FOLLOWERS_NAMED]
+            left = len(names) - len(kept)
+            more = f", {self.words.count('console_more', left)}" if left else ""
+            self._field("follows", ", ".join(kept) + more, style="dim")
+
+    def _step_above(self, finding: Finding) -> int:
+        """The number under which its first step was printed already; 0: it was not, or all is wanted."""
+        wanted = finding.remedy[:1] if not self.verbose else ()
+        return next((n for n, first in enumerate(self.steps, 1) if (first.step,) == wanted), 0)
+
+    def _remedy_of(self, finding: Finding) -> None:
+        steps = finding.remedy if self.verbose else finding.remedy[: not self._step_above(finding)]
+        for step in steps:
+            self._field("remedy", step.text[self.language])
+            self._command(step, indent=INDENT + LABEL)
 
     def _missing(self, missing: tuple[Missing, ...]) -> None:
         for one in missing:
@@ -163,7 +238,7 @@ class Printer:
         self._line(Text(self.words["could_not_judge"], style=f"bold {STYLES['unknown']}"))
         for _, group in by_missing(findings):
             subjects = [f.check if f.subject == "host" else f"{f.check} {f.subject}" for f in group]
-            self._line(Text(f"{MARKS['unknown']} {printable(', '.join(dict.fromkeys(subjects)))}"), indent=2)
+            self._line(Text(printable(", ".join(dict.fromkeys(subjects)))), label=Text(f"{MARKS['unknown']} "))
             self._missing(group[0].missing)
 
     def _listed(self, name: str, findings: list[Finding]) -> None:
@@ -183,7 +258,7 @@ class Printer:
         label = Text(self.words[name], style="dim")
         label.pad_right(LABEL - label.cell_len)
         for line in printable(text).split("\n"):
-            self._line(Text(line, style=style), indent=4, label=label)
+            self._line(Text(line, style=style), indent=INDENT, label=label)
             label = Text(" " * LABEL)
 
     def _command(self, step: RemedyStep, indent: int) -> None:
@@ -196,16 +271,22 @@ class Printer:
             # a command stays one line, so that it can be copied whole
             self.console.print(Text(" " * indent).append_text(text), soft_wrap=True)
 
-    def _line(self, text: Text, indent: int = 0, label: Text | None = None) -> None:
-        """A text wrapped into its column, right of its label."""
+    def _line(self, text: Text, indent: int = 0, label: Text | None = None, hang: int | None = None) -> None:
+        """A text wrapped into its column, right of its label; further lines ``hang`` columns in."""
         head = Text(" " * indent).append_text(label or Text())
-        for line in text.wrap(self.console, max(20, self.console.width - head.cell_len)):
+        further = head.cell_len if hang is None else hang
+        width = max(20, self.console.width - max(head.cell_len, further))
+        lines = text.divide(breaks(text.plain, width))
+        for line in lines or [text]:
+            line.rstrip()
             self.console.print(head + line, soft_wrap=True)
-            head = Text(" " * head.cell_len)
+            head = Text(" " * further)
 
 
 def printable(text: str) -> str:
     """Text from a host, safe on a terminal: control and direction characters are shown, not obeyed."""
+    if "\t" in text:
+        text = text.expandtabs()
     return "".join(c if c == "\n" or (c.isprintable() and not _turns(c)) else f"\\x{ord(c):02x}" for c in text)
 
 

@@ -1,107 +1,97 @@
-"""A run as one HTML file: no network, nothing run that is not named by its hash, readable without script."""
+"""A run as one HTML file in both languages: no network, no script but its own, whole without it.
+
+The page has only what the run's document has, so a run that was read back gives the same bytes.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
-from typing import Any
+import re
+from functools import partial
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
-from ascend_doctor import __version__
-from ascend_doctor.engine.findings import Finding
 from ascend_doctor.engine.run import Run, run_as_json
 from ascend_doctor.paths import data_folder
-from ascend_doctor.report.summary import by_missing, consequences, count_words, first_steps, gravity, headline
-from ascend_doctor.report.words import Words, words
+from ascend_doctor.report import embedding
+from ascend_doctor.report.bilingual import TAGS, Both, shown
+from ascend_doctor.report.page import Page
+from ascend_doctor.report.words import words
 
-TEXT_LIMIT = 4000
-"""Characters of one piece of evidence; longer ones show their head and tail."""
+MARKS = ("error", "warning", "info", "pass", "unknown", "skip", "waived", "explained")
+"""Classes that the style sheet knows; whatever else a run says is of the class ``other``."""
+
+SYMBOLS = {"explained": "s-skip", "other": "s-skip"}
 
 
 def page(run: Run, lang: str) -> str:
-    """The whole page. Every text of a host goes through the template's escaping."""
+    """The whole page, ``lang`` first; never larger than embedding.LIMIT: what is cut for that is said in it."""
+    text = ""
+    for smaller in embedding.ever_smaller(run):
+        text = _rendered(smaller, lang)
+        if len(text) <= embedding.LIMIT // 4 or len(text.encode()) <= embedding.LIMIT:
+            break
+    return text
+
+
+def _rendered(run: Run, lang: str) -> str:
     folder = data_folder("reports")
     style = (folder / "report.css").read_text(encoding="utf-8")
     script = (folder / "report.js").read_text(encoding="utf-8")
+    print_style = _of_each_page(run)
     environment = Environment(
         loader=FileSystemLoader(folder),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["shortened"] = shortened
-    said = words(lang)
+    both = Both(lang)
+    environment.globals.update(
+        t=both.text,
+        w=both.word,
+        n=both.count,
+        say=both.say,
+        each=lambda make, *given: both.each(partial(make, *given)),
+        svg=_in_svg,
+        symbol=lambda mark: f"s-{mark}" if mark in MARKS and mark not in SYMBOLS else SYMBOLS["other"],
+        linked=lambda url: bool(re.match(r"https?://", url)),
+        plain={language: words(language) for language in TAGS},
+        **{"class": lambda mark: mark if mark in MARKS else "other"},
+    )
     return environment.get_template("report.html.j2").render(
-        run=run,
+        **Page(run, both).parts(),
         lang=lang,
-        words=said,
-        headline=headline(run, said),
-        counts=count_words(run, said),
-        steps=first_steps(run),
-        failed=[f for f in run.findings if f.verdict in ("fail", "waived") and not f.because],
-        below=lambda finding: consequences(finding, run.findings),
-        unknown=by_missing([f for f in run.findings if f.verdict == "unknown" and not f.because]),
-        skipped=_by_layer(run.findings, "skip"),
-        passed=_by_layer(run.findings, "pass"),
-        gravity=gravity,
-        anchor=anchor,
-        version=__version__,
-        style=style,
-        script=script,
-        policy=_policy(style, script),
+        tag=TAGS[lang],
+        words=words(lang),
+        style=Markup(style),
+        print_style=Markup(print_style),
+        script=Markup(script),
+        policy=_policy((style, print_style), script),
         document=_embedded(run),
-        **(_of_logs(run, said) if run.logs is not None else {"logs": None}),
-        **_of_smoke(run),
     )
 
 
-def _of_logs(run: Run, said: Words) -> dict[str, Any]:
-    from ascend_doctor.report import logs
-
-    assert run.logs is not None
-    return {
-        "logs": run.logs,
-        "told": logs,
-        "line": logs.time_line(run.logs, said),
-        "base": logs.base_of(run.logs),
-        "others": logs.others(run.logs),
-    }
+def _in_svg(text: Markup) -> Markup:
+    """Both languages as parts of one SVG text."""
+    return Markup(str(text).replace("<span", "<tspan").replace("</span", "</tspan"))
 
 
-def _of_smoke(run: Run) -> dict[str, Any]:
-    from ascend_doctor.report import smoke
-
-    return {"smoke": smoke.summaries(run), "smoke_told": smoke}
-
-
-def anchor(finding: Finding) -> str:
-    """The finding's permalink in the page."""
-    return f"{finding.check}@{finding.subject}"
+def _of_each_page(run: Run) -> str:
+    """Host and run at the foot of each printed page; in a style sheet only what can end neither text nor element."""
+    name = re.sub(r"[^A-Za-z0-9._ -]", "?", str(run.host.get("hostname") or ""))[:60]
+    text = " - ".join(filter(None, (name, re.sub(r"[^0-9TZ:+.-]", "", run.started), embedding.digest(run))))
+    return f'@page{{@bottom-left{{content:"{text}"}}}}'
 
 
-def shortened(text: str) -> str:
-    """Long evidence as head and tail."""
-    if len(text) <= TEXT_LIMIT:
-        return text
-    half = TEXT_LIMIT // 2
-    return f"{text[:half]}\n… {len(text) - 2 * half} …\n{text[-half:]}"
-
-
-def _by_layer(findings: Sequence[Finding], verdict: str) -> list[tuple[str, list[Finding]]]:
-    found: dict[str, list[Finding]] = {}
-    for finding in findings:
-        if finding.verdict == verdict:
-            found.setdefault(finding.layer, []).append(finding)
-    return list(found.items())
-
-
-def _policy(style: str, script: str) -> str:
+def _policy(styles: tuple[str, ...], script: str) -> str:
+    allowed = " ".join(f"'{_hash(style)}'" for style in styles)
     return (
-        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+        f"default-src 'none'; style-src {allowed}; script-src '{_hash(script)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
 
@@ -110,7 +100,10 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-def _embedded(run: Run) -> str:
+def _embedded(run: Run) -> Markup:
     """The run itself, for tools; nothing in it can end its element."""
-    text = json.dumps(run_as_json(run), ensure_ascii=False, separators=(",", ":"))
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    text = json.dumps(embedding.slim(run_as_json(run)), ensure_ascii=False, separators=(",", ":"))
+    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
+
+
+__all__ = ["page"]

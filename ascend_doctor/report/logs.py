@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from ascend_doctor.engine.log_report import LogReport
+from ascend_doctor.engine.log_report import LogReport, told_text
 from ascend_doctor.logs import BOOT, Coverage, Incident
 from ascend_doctor.records import dataclass
 from ascend_doctor.report.words import Words
@@ -122,8 +122,8 @@ def proof(report: LogReport, base: str = "") -> list[tuple[str, str]]:
         return []
     incidents, index = report.analysis.answer.incidents, report.analysis.answer.root
     near = [i for i in incidents if i.caused_by == index and (i.why == "same-thing" or _details(i, root))]
-    lines = [incident.first for incident in (root, *near[:MOST_PROOF])]
-    return [(f"{e.record.place.file.removeprefix(base)}:{e.record.place.line}", e.record.text.strip()) for e in lines]
+    lines = (root, *near[:MOST_PROOF])
+    return [(place(incident, base), told_text(incident)) for incident in lines]
 
 
 def _details(incident: Incident, root: Incident) -> bool:
@@ -164,8 +164,9 @@ def sums(coverage: Sequence[Coverage], words: Words) -> str:
     """``4 files · 1,204 lines``."""
     read = [one for one in coverage if not one.skipped or one.lines]
     lines = sum(one.lines for one in read)
-    text = f"{words.count('log_files', len(read))} · {words.count('log_lines', lines)}"
-    left = len(coverage) - len(read)
+    files = sum(one.files for one in read)
+    text = f"{words.count('log_files', files)} · {words.count('log_lines', lines)}"
+    left = sum(one.files for one in coverage) - files
     return text + (f" · {left} {words['log_skipped']}" if left else "")
 
 

@@ -131,12 +131,14 @@ class LogPrinter(Printer):
             self._line(Text(printable(self.base)), indent=2)
         ordered = sorted(coverage, key=lambda one: not one.skipped)
         for one in ordered[: self.few]:
-            parts = [one.kind, one.encoding, span(one, self.words), one.skipped]
+            files = self.words.count("log_files", one.files) if one.files > 1 else ""
+            parts = [files, one.kind, one.encoding, span(one, self.words), one.skipped]
             text = Text(printable(one.path.removeprefix(self.base) or one.path))
             text.append("  " + printable(" · ".join(part for part in parts if part)), style="dim")
             self._line(text, indent=2)
         if len(ordered) > self.few:
-            self._line(Text(self.words.count("log_more", len(ordered) - self.few), style="dim"), indent=2)
+            more = sum(one.files for one in ordered[self.few :])
+            self._line(Text(self.words.count("log_more", more), style="dim"), indent=2)
 
     def _title(self, name: str) -> None:
         self.console.print()

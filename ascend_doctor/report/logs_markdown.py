@@ -18,7 +18,7 @@ from ascend_doctor.report.logs import (
     sums,
     where,
 )
-from ascend_doctor.report.markdown import block, code, plain
+from ascend_doctor.report.markdown_text import block, code, plain
 from ascend_doctor.report.words import Words
 
 FEW = 20
@@ -36,7 +36,7 @@ def lines(report: LogReport, words: Words) -> Iterator[str]:
         for source, text in proof(report, base):
             yield ""
             yield code(source)
-            yield from block(text, "")
+            yield from block(text)
     groups = {"log_chain": followed(report), **others(report)}
     for name, incidents in groups.items():
         if not incidents:

@@ -1,6 +1,7 @@
 """A run as Markdown that pastes into GitHub, Gitee and Jira: plain tables, lists and code blocks.
 
-What hosts said is hostile: it stands in code, where neither markup nor mentions work.
+What hosts said is hostile: it stands in code, or in sentences in which neither markup nor mentions work. The only HTML
+is ``<details>``, which GitHub and Gitee fold and Jira shows open.
 """
 
 from __future__ import annotations
@@ -9,46 +10,85 @@ from collections.abc import Iterator
 
 from ascend_doctor.engine.findings import Finding, RemedyStep
 from ascend_doctor.engine.run import Run
-from ascend_doctor.report.console import MARKS, printable
+from ascend_doctor.report.answers import answer_text
+from ascend_doctor.report.console import MARKS
+from ascend_doctor.report.markdown_text import block, code, code_cell, in_html, link, plain
 from ascend_doctor.report.summary import by_missing, consequences, count_words, first_steps, gravity, headline
 from ascend_doctor.report.words import Words, words
 
+LIMIT = 60_000
+"""Characters; GitHub takes 65,536 for an issue or a comment, and its reader wants to add some."""
+
+EXCERPT = 2000
+"""Characters of one piece of evidence."""
+
 
 def as_text(run: Run, lang: str) -> str:
-    """Verdict, what to do first, a table of findings, then each in detail."""
-    return "\n".join(_Page(run, words(lang)).lines()) + "\n"
+    """Verdict, what to do first, a table of findings, then each in detail; cut where a tracker would refuse it."""
+    page = _Page(run, words(lang))
+    text = "\n".join([*page.head(), *page.behind()]) + "\n"
+    details = ["\n".join(part) + "\n" for part in page.details()]
+    for number, part in enumerate(details):
+        if len(text) + len(part) > LIMIT:
+            return f"{text}\n{plain(page.words.count('markdown_cut', len(details) - number))}\n"
+        text += part
+    return text
 
 
 class _Page:
     def __init__(self, run: Run, words: Words) -> None:
         self.run, self.words, self.language = run, words, words.language
+        self.failed = [f for f in run.findings if f.verdict in ("fail", "waived") and not f.because]
 
-    def lines(self) -> Iterator[str]:
+    def head(self) -> Iterator[str]:
+        """What every reader sees: all but the details."""
         run, words = self.run, self.words
         mark = {"pass": "pass", "fail": "error", "undecided": "unknown"}[run.verdict]
-        yield f"## {MARKS[mark]} {headline(run, words)}"
+        yield f"## {MARKS[mark]} {plain(headline(run, words))}"
         yield ""
         known = [str(run.host[name]) for name in ("hostname", "arch", "kernel") if run.host.get(name)]
-        yield " · ".join([*(code(word) for word in known), run.started, f"ascend-doctor {run.kind}"])
+        yield " · ".join([*(code(word) for word in known), plain(run.started), f"ascend-doctor {plain(run.version)}"])
         yield ""
         yield " · ".join(text for _, text in count_words(run, words))
         for note in run.notes:
             yield ""
             yield f"> {plain(note.text[self.language])}"
-        if run.logs is not None:
+        yield from self._answer()
+        yield from self._first()
+        yield from self._table()
+        yield from self._unknown()
+
+    def details(self) -> Iterator[Iterator[str]]:
+        """Each a part of its own, the gravest first."""
+        for finding in self.failed:
+            yield self._finding(finding)
+
+    def behind(self) -> Iterator[str]:
+        """What a kind of run has behind its findings; never cut."""
+        if self.run.kind == "triage":
+            from ascend_doctor.report import triage_markdown
+
+            yield from triage_markdown.behind(self.run, self.words)
+
+    def _answer(self) -> Iterator[str]:
+        if self.run.kind == "triage":
+            from ascend_doctor.report import triage_markdown
+
+            yield from triage_markdown.lines(self.run, self.words)
+            return
+        if self.run.logs is not None:
             from ascend_doctor.report.logs_markdown import lines
 
-            yield from lines(run.logs, words)
-        if run.rows:
-            from ascend_doctor.report.smoke import markdown
+            yield from lines(self.run.logs, self.words)
+        if self.run.kind == "diff":
+            from ascend_doctor.report import diff_markdown
 
-            yield from markdown(run, words)
-        yield from self._first()
-        failed = [f for f in run.findings if f.verdict in ("fail", "waived") and not f.because]
-        yield from self._table(failed)
-        for finding in failed:
-            yield from self._finding(finding)
-        yield from self._unknown()
+            yield from diff_markdown.lines(self.run, self.words)
+            return
+        text = answer_text(self.run, self.words, verbose=True)
+        if text:
+            yield ""
+            yield from block(text.rstrip("\n"))
 
     def _first(self) -> Iterator[str]:
         steps = first_steps(self.run)
@@ -58,11 +98,12 @@ class _Page:
         yield f"### {self.words['do_first']}"
         for number, first in enumerate(steps, 1):
             yield ""
-            yield f"{number}. {plain(first.step.text[self.language])}{self._marks(first.step)}"
+            name = code(first.finding.check)
+            yield f"{number}. {plain(first.step.text[self.language])}{self._marks(first.step)} {name}"
             yield from self._command(first.step.command, "   ")
 
-    def _table(self, findings: list[Finding]) -> Iterator[str]:
-        if not findings:
+    def _table(self) -> Iterator[str]:
+        if not self.failed:
             return
         words = self.words
         yield ""
@@ -70,39 +111,50 @@ class _Page:
         yield ""
         yield f"| | {words['check']} | {words['found']} | {words['expected']} |"
         yield "|---|---|---|---|"
-        for f in findings:
+        for f in self.failed:
             mark = gravity(f)
-            subject = "" if f.subject == "host" else f" {code(f.subject)}"
-            found, expected = (cell(t[self.language]) if t else "" for t in (f.found, f.expected))
-            yield f"| {MARKS[mark]} {words[mark]} | {code(f.check)}{bar_free(subject)} | {found} | {expected} |"
+            subject = "" if f.subject == "host" else f" {code_cell(f.subject)}"
+            found, expected = (plain(t[self.language]) if t else "" for t in (f.found, f.expected))
+            yield f"| {MARKS[mark]} {words[mark]} | {code_cell(f.check)}{subject} | {found} | {expected} |"
 
     def _finding(self, finding: Finding) -> Iterator[str]:
         words = self.words
-        subject = "" if finding.subject == "host" else f" {code(finding.subject)}"
+        subject = "" if finding.subject == "host" else f" {in_html(finding.subject)}"
+        title = f"{in_html(finding.title[self.language])} ({in_html(finding.check)}{subject})"
         yield ""
-        yield f"#### {MARKS[gravity(finding)]} {code(finding.check)}{subject}: {plain(finding.title[self.language])}"
+        yield "<details>"
+        yield f"<summary>{MARKS[gravity(finding)]} {title}</summary>"
         for name, texts in (("found", finding.found), ("expected", finding.expected), ("why", finding.why)):
             if texts:
                 yield ""
-                yield f"**{words[name]}**: {plain(texts[self.language])}"
+                yield f"**{words[name]}**{words['colon']}{plain(texts[self.language])}"
         if finding.waiver:
             yield ""
-            yield f"**{words['waived']}**: {plain(words.waiver(finding.waiver))}"
+            yield f"**{words['waived']}**{words['colon']}{plain(words.waiver(finding.waiver))}"
         for step in finding.remedy:
             yield ""
             yield f"- {plain(step.text[self.language])}{self._marks(step)}"
             yield from self._command(step.command, "  ")
+        if finding.verify:
+            yield ""
+            yield f"**{words['verify']}**"
+            yield ""
+            yield from block(finding.verify, language="sh")
         for evidence in finding.evidence:
             yield ""
             yield f"{words['evidence']} {code(evidence.source)}"
-            yield from block(evidence.text, "")
+            yield ""
+            yield from block(excerpt(evidence.text))
         followers = consequences(finding, self.run.findings)
         if followers:
             yield ""
-            yield f"{words['follows']}: {', '.join(dict.fromkeys(code(f.check) for f in followers))}"
+            yield f"{words['follows']}{words['colon']}{', '.join(dict.fromkeys(code(f.check) for f in followers))}"
         for source in finding.sources:
             yield ""
-            yield f"{words['sources']}: {plain(source.title)} ({source.confidence}) {source.url}".rstrip()
+            told = f"{plain(source.title)} ({plain(source.confidence)}) {link(source.url)}".rstrip()
+            yield f"{words['sources']}{words['colon']}{told}"
+        yield ""
+        yield "</details>"
 
     def _unknown(self) -> Iterator[str]:
         unknown = [f for f in self.run.findings if f.verdict == "unknown" and not f.because]
@@ -117,7 +169,7 @@ class _Page:
                 f"{code(m.path)} {self.words[f'reason_{m.reason.value}']}{f' ({code(m.detail)})' if m.detail else ''}"
                 for m in group[0].missing
             )
-            yield f"- {names}: {reasons}"
+            yield f"- {names}{self.words['colon']}{reasons}"
 
     def _command(self, command: str | None, indent: str) -> Iterator[str]:
         if command:
@@ -130,44 +182,9 @@ class _Page:
         return f" ({', '.join(marks)})" if marks else ""
 
 
-def code(text: str) -> str:
-    """Text of a host as inline code, whatever backticks it has."""
-    one_line = printable(text).replace("\n", " ")
-    ticks = "`" * (_longest_run(one_line) + 1)
-    pad = " " if one_line.startswith("`") or one_line.endswith("`") or not one_line.strip() else ""
-    return f"{ticks}{pad}{one_line}{pad}{ticks}"
-
-
-def cell(text: str) -> str:
-    """A text in a table."""
-    return bar_free(plain(text))
-
-
-def bar_free(text: str) -> str:
-    """A bar ends a table's cell even inside code."""
-    return text.replace("|", "\\|")
-
-
-def plain(text: str) -> str:
-    """A sentence of ours with values of a host in it: no markup, no mention, no line break works in it."""
-    escaped = printable(text).replace("\n", " ").replace("\\", "\\\\")
-    for character in "`*_[]<>#~":
-        escaped = escaped.replace(character, f"\\{character}")
-    return escaped.replace("@", "@\u200b").replace("://", ":\u200b//")
-
-
-def block(text: str, indent: str, language: str = "") -> Iterator[str]:
-    """Text as a code block that nothing in it can end."""
-    fence = "`" * max(3, _longest_run(text) + 1)
-    yield f"{indent}{fence}{language}"
-    for line in printable(text).split("\n"):
-        yield f"{indent}{line}"
-    yield f"{indent}{fence}"
-
-
-def _longest_run(text: str) -> int:
-    longest = run = 0
-    for character in text:
-        run = run + 1 if character == "`" else 0
-        longest = max(longest, run)
-    return longest
+def excerpt(text: str) -> str:
+    """The head and the tail of what is long."""
+    if len(text) <= EXCERPT:
+        return text
+    half = EXCERPT // 2
+    return f"{text[:half]}\n… {len(text) - 2 * half} …\n{text[-half:]}"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from rich.cells import cell_len
 
 from ascend_doctor.derive.budget import Sum, as_json
 from ascend_doctor.engine.run import Run
-from ascend_doctor.host import Missing
 from ascend_doctor.report.console import printable
+from ascend_doctor.report.fields import Field
 from ascend_doctor.report.words import Words
 
 ROWS = "budget.sums"
@@ -27,55 +26,67 @@ def answered(run: Run) -> Run:
     return replace(run, kind="memory", answer={"memory": answer})
 
 
-def table(run: Run, words: Words) -> str:
+def table(run: Run, words: Words, verbose: bool = False) -> str:
     """For a terminal; nothing where no sum could be made, as the findings say why."""
-    found = run.rows[ROWS]
-    if not isinstance(found, tuple) or not found or not found[0].lines:
-        return ""
-    return "".join(f"{line}\n" for line in _lines(found[0], words))
+    found = Field(run.answer or {})["memory"]
+    lines = [_Line(row) for row in found["rows"].items()]
+    return "".join(f"{line}\n" for line in _lines(found, lines, words)) if lines else ""
 
 
-def _lines(found: Sum, words: Words) -> Iterator[str]:
-    yield printable(
-        words["memory_head"].format(model=found.model, format=found.format, card=found.card, cards=found.cards)
-    )
-    rows = [(words[f"memory_{line.name}"], gib(line.bytes), line.formula) for line in found.lines]
-    width = max(cell_len(name) for name, _, _ in rows)
-    beside = [line.side == "beside" for line in found.lines]
-    for (name, size, formula), apart in zip(rows, beside):
-        mark = " " if not apart else "("
-        shown = f"{size:>10} GiB" if not apart else f"{size:>10} GiB)"
-        yield printable(f"  {mark}{name}{' ' * (width - cell_len(name))}  {shown}  {formula}")
-    if isinstance(found.card_bytes, Missing) or isinstance(found.free_bytes, Missing):
+class _Line:
+    def __init__(self, row: Field) -> None:
+        self.name, self.bytes = row["name"].one_of((*MARKS, "ascend_mem_size")), row["bytes"].whole()
+        self.formula, self.beside = row["formula"].text(), row["side"].text() == "beside"
+
+
+def _lines(found: Field, lines: Sequence[_Line], words: Words) -> Iterator[str]:
+    named = {name: found[name].text() for name in ("model", "format", "card")}
+    yield printable(words["memory_head"].format(**named, cards=found["cards"].whole()))
+    names = [words[f"memory_{line.name}"] for line in lines]
+    width = max(cell_len(name) for name in names)
+    for name, line in zip(names, lines):
+        mark, size = ("(", f"{gib(line.bytes):>10} GiB)") if line.beside else (" ", f"{gib(line.bytes):>10} GiB")
+        yield printable(f"  {mark}{name}{' ' * (width - cell_len(name))}  {size}  {line.formula}")
+    card, free, usable = (found[name].or_none(Field.whole) for name in ("card_bytes", "free_bytes", "usable_mib"))
+    if card is None or free is None:
         return
-    yield "  " + bar([(line.name, line.bytes) for line in found.lines if line.side != "beside"], found.card_bytes)
+    yield "  " + bar([(line.name, line.bytes) for line in lines if not line.beside], card)
     share = words["memory_room"].format(
-        total=gib(found.card_bytes), free=gib(found.free_bytes), share=found.fraction, usable=_mib(found.usable_mib)
+        total=gib(card),
+        free=gib(free),
+        share=found["usable_fraction"].number(),
+        usable="?" if usable is None else f"{usable / 1024:.2f}",
     )
-    yield printable("  " + share + (f"; {words['memory_held'].format(who=found.holders)}" if found.holders else ""))
+    holders = found["held_by"].text()
+    yield printable("  " + share + (f"; {words['memory_held'].format(who=holders)}" if holders else ""))
     yield "  " + _verdict(found, words)
     yield from (f"  {text}" for text in _largest(found, words))
-    yield ""
 
 
-def _verdict(found: Sum, words: Words) -> str:
-    if isinstance(found.short_bytes, Missing) or isinstance(found.cards_needed, Missing):
+def _verdict(found: Field, words: Words) -> str:
+    short, cards = found["short_bytes"].or_none(Field.whole), found["cards_needed"].or_none(Field.whole)
+    if short is None or cards is None:
         return words["unknown"]
-    text = words["memory_fits"] if found.fits else words["memory_short"].format(size=gib(found.short_bytes))
-    return f"{text}; {words['memory_floor'].format(cards=found.cards_needed)}"
+    text = words["memory_fits"] if found["fits"].flag() else words["memory_short"].format(size=gib(short))
+    return f"{text}; {words['memory_floor'].format(cards=cards)}"
 
 
-def _largest(found: Sum, words: Words) -> Iterator[str]:
-    tokens, sequences = found.largest_tokens, found.largest_sequences
-    if isinstance(tokens, Missing) or isinstance(sequences, Missing):
+def _largest(found: Field, words: Words) -> Iterator[str]:
+    largest, wanted = found["largest"], found["wanted"]
+    tokens, sequences = largest["max_model_len"].or_none(Field.whole), largest["batch"].or_none(Field.whole)
+    if tokens is None or sequences is None:
         return
     yield words["memory_largest"].format(
-        tokens=tokens, batch=found.wanted_sequences, sequences=sequences, context=found.wanted_tokens
+        tokens=tokens,
+        batch=wanted["batch"].whole(),
+        sequences=sequences,
+        context=wanted["max_model_len"].whole(),
     )
-    if found.fewest:
-        yield words["memory_cards"].format(layout=found.fewest)
-    if not found.fits and found.smaller_format:
-        yield words["memory_format"].format(format=found.smaller_format)
+    layout, smaller = largest["layout"].or_none(Field.text), largest["quantization"].or_none(Field.text)
+    if layout:
+        yield printable(words["memory_cards"].format(layout=layout))
+    if not found["fits"].or_none(Field.flag) and smaller:
+        yield printable(words["memory_format"].format(format=smaller))
 
 
 def bar(parts: Sequence[tuple[str, int]], total: int) -> str:
@@ -91,7 +102,3 @@ def bar(parts: Sequence[tuple[str, int]], total: int) -> str:
 
 def gib(size: int) -> str:
     return f"{size / (1 << 30):.2f}"
-
-
-def _mib(value: Any) -> str:
-    return "?" if isinstance(value, Missing) else f"{value / 1024:.2f}"

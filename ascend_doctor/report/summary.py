@@ -23,6 +23,10 @@ class FirstStep:
 
 def headline(run: Run, words: Words) -> str:
     """One sentence: fit, not fit, or cannot say, and why in figures."""
+    if run.kind == "triage":
+        from ascend_doctor.report.triage import triage_headline
+
+        return triage_headline(run, words)
     if run.logs is not None:
         from ascend_doctor.report.logs import log_headline
 
@@ -30,7 +34,7 @@ def headline(run: Run, words: Words) -> str:
     if run.verdict == "undecided":
         unknown = [f for f in run.findings if f.verdict == "unknown" and (f.required or run.gate.strict)]
         begin = _verdict("cannot_say", run, words)
-        return f"{begin}: {unknown[0].title[words.language]}?" if unknown else begin
+        return words.after(begin, f"{unknown[0].title[words.language]}{words['question']}") if unknown else begin
     counted = [
         words.count(name, run.counts[key])
         for key, name in (("error", "errors"), ("warning", "warnings"))
@@ -41,7 +45,33 @@ def headline(run: Run, words: Words) -> str:
     if run.verdict == "fail" and not counted:
         counted.append(words.count("infos", run.counts["info"]))
     verdict = _verdict("fit" if run.verdict == "pass" else "not_fit", run, words)
-    return f"{verdict}: {', '.join(counted)}" if counted else verdict
+    return words.after(verdict, words["comma"].join(counted)) if counted else verdict
+
+
+def healthy_line(run: Run, words: Words) -> str:
+    """All that there is to say of a host on which nothing was found and nothing stayed open; "" where there is more."""
+    counts = run.counts
+    if (
+        run.kind != "preflight"
+        or run.verdict != "pass"
+        or any(counts[name] for name in counts if name not in ("pass", "skip"))
+    ):
+        return ""
+    verdicts: dict[str, set[str]] = {}
+    for finding in run.findings:
+        verdicts.setdefault(finding.check, set()).add(finding.verdict)
+    passed = sum("pass" in found for found in verdicts.values())
+    counted = [words.count("checks_passed", passed)] if passed else []
+    counted += [words.count("checks_skipped", len(verdicts) - passed)] if len(verdicts) > passed else []
+    return words.after(headline(run, words), words["comma"].join(counted)) if counted else headline(run, words)
+
+
+def host_line(run: Run) -> str:
+    """Which host, seen by whom, when."""
+    host = run.host
+    known = [str(host[name]) for name in ("hostname", "arch", "kernel") if host.get(name)]
+    user = [] if host.get("uid") is None else [f"uid {host['uid']}"]
+    return " · ".join([*known, *user, run.started])
 
 
 def _verdict(name: str, run: Run, words: Words) -> str:

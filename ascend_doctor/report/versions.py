@@ -15,6 +15,8 @@ from ascend_doctor.engine.run import Run
 from ascend_doctor.knowledge.cann_needs import CannNeeds
 from ascend_doctor.knowledge.reading import Source
 from ascend_doctor.records import dataclass
+from ascend_doctor.report.console import printable
+from ascend_doctor.report.fields import Field
 from ascend_doctor.report.words import Words
 
 PACKAGES = (
@@ -130,8 +132,22 @@ def as_json(found: Sequence[Line]) -> list[dict[str, Any]]:
     ]
 
 
-def table(found: Sequence[Line], words: Words, verbose: bool = False) -> str:
+def stored_lines(run: Run) -> tuple[Line, ...]:
+    """Of a run of the verb ``versions``, from its document. Raises StoredError."""
+
+    def source(field: Field) -> Source:
+        return Source(field["title"].text(), field["url"].link(), field["confidence"].text())
+
+    def line(field: Field) -> Line:
+        part, found, where, fits, wanted = (field[name].text() for name in ("part", "found", "where", "fits", "wants"))
+        return Line(part, found, where, fits, wanted, field["sources"].each(source))
+
+    return Field(run.facts or {}, "facts")["versions"].each(line)
+
+
+def table(run: Run, words: Words, verbose: bool = False) -> str:
     """Columns for a terminal, the sources by number below them; where a version was read only if asked for."""
+    found = stored_lines(run)
     numbers = numbered(source for line in found for source in line.sources)
     heads = [words[f"versions_{name}"] for name in ("part", "found", "fits")]
     rows = [[line.part, line.found, _word(line.fits, words)] for line in found]
@@ -140,7 +156,7 @@ def table(found: Sequence[Line], words: Words, verbose: bool = False) -> str:
         rows = [[*row, line.where or NOTHING] for row, line in zip(rows, found)]
     heads += [words["sources"], words["versions_wants"]]
     rows = [[*row, marks(line.sources, numbers), line.wants] for row, line in zip(rows, found)]
-    return f"{aligned([heads, *rows])}\n{footnotes(numbers)}"
+    return printable(f"{aligned([heads, *rows])}\n{footnotes(numbers)}")
 
 
 def _word(fits: str, words: Words) -> str:

@@ -22,6 +22,10 @@ class Words:
     def __getitem__(self, name: str) -> str:
         return str(self.table[name])
 
+    def after(self, begin: str, rest: str) -> str:
+        """``Not fit to deploy: 2 errors``, with this language's colon."""
+        return f"{begin}{self['colon']}{rest}"
+
     def waiver(self, used: WaiverUsed) -> str:
         """Who waives a finding, until when, and why."""
         values = {"owner": used.owner, "expires": used.expires, "days": used.days_left, "reason": used.reason}

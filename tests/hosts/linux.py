@@ -370,6 +370,8 @@ def nodes(host: Folder, free: dict[int, int] | None = None, cached: dict[int, in
         host.file(f"{base}/node{node}/cpulist", machine.cpulist(node) + "\n")
         distances = (_distance(machine, node, other) for other in range(machine.nodes))
         host.file(f"{base}/node{node}/distance", " ".join(map(str, distances)) + "\n")
+        package = f"/sys/devices/system/cpu/cpu{node * machine.cpus_of_node}/topology/physical_package_id"
+        host.file(package, f"{node // machine.nodes_of_socket}\n")
     host.file("/proc/meminfo", _meminfo(machine.node_kib * machine.nodes, total_free, total_cached))
 
 
