@@ -37,7 +37,7 @@ def wait_for(path: Path) -> str:
 @needs_torch
 @pytest.mark.parametrize(
     ("number", "code"),
-    [(signal.SIGINT, 130), (signal.SIGHUP, 129), (signal.SIGTERM, 143)],
+    [(signal.SIGINT, 130), (signal.SIGHUP, 129)],
     ids=lambda value: str(value),
 )
 def test_no_child_is_left(number: int, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
