@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable, TypeVar
 
 import pytest
 
@@ -28,9 +28,22 @@ from ascend_doctor.smoke.plan import Wishes, planned
 from ascend_doctor.smoke.running import run
 
 PYTHON = os.environ.get("ASCEND_DOCTOR_TORCH_PLAIN_PYTHON", "") or (sys.executable if find_spec("torch") else "")
-needs_torch = pytest.mark.skipif(
-    not PYTHON, reason="ASCEND_DOCTOR_TORCH_PLAIN_PYTHON names no interpreter with torch, and this one has none"
-)
+TORCH = [
+    pytest.mark.torch,
+    pytest.mark.skipif(
+        not PYTHON, reason="ASCEND_DOCTOR_TORCH_PLAIN_PYTHON names no interpreter with torch, and this one has none"
+    ),
+]
+"""For ``pytestmark``; ``needs_torch`` is the same for one test."""
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def needs_torch(test: F) -> F:
+    for mark in TORCH:
+        test = mark(test)
+    return test
+
+
 RULES = [data_folder("rules")]
 CHECKS: tuple[Check, ...] = load_checks(
     [data_folder("checks"), data_folder("checks") / "on-request"], lambda name: name.startswith("smoke.")
@@ -76,7 +89,7 @@ def with_faults(folder: Path, monkeypatch: pytest.MonkeyPatch, faults: Mapping[s
 def smoked(**wishes: Any) -> Collected[Smoke]:
     """The facts of a small run on the CPU."""
     host = LiveHost(ENV, python=PYTHON, extent=Extent(smoke=True))
-    asked = Wishes(**{"device": "cpu", "size": "tiny", "decode": 16, **wishes})
+    asked = Wishes(**{"device": "cpu", "size": "tiny", "seq": 136, "decode": 8, **wishes})
     return run(host, planned(host, asked, RULES), lambda text: None)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from smoke_runs import MODEL, failed, findings, needs_torch, plain, smoked, with_faults
+from smoke_runs import MODEL, TORCH, failed, findings, plain, smoked, with_faults
 
 from ascend_doctor.facts.smoke import DeviceRun
 
-pytestmark = needs_torch
+pytestmark = TORCH
 
 ON_DEVICE = "x.dtype == torch.bfloat16"
 """The golden run is fp32."""
@@ -51,14 +51,6 @@ def swapped(self, x, start, step=1, back=False):
     return out
 Rotary.turned = swapped
 """
-RING_ROW = """
-write = Ring.write
-def overwriting(self, start, new):
-    write(self, start, new)
-    if new.shape[1] == 1 and self.rows.dtype == torch.bfloat16:
-        self.rows[:, (start - 3) % self.rows.shape[1]] = self.rows[:, start % self.rows.shape[1]]
-Ring.write = overwriting
-"""
 CACHE_ROW = """
 forward = Model.forward
 def overwriting(self, tokens, caches, start, *args, **kwargs):
@@ -90,10 +82,10 @@ Model.forward = leaking
 SLOW_FIRST = """
 import time
 slow = [True]
-forward = Model.forward
+quick = Model.forward
 def slow_at_first(self, tokens, *args, **kwargs):
     begun = time.perf_counter()
-    out = forward(self, tokens, *args, **kwargs)
+    out = quick(self, tokens, *args, **kwargs)
     if slow and tokens.shape[1] == 1 and out.dtype == torch.bfloat16:
         slow.clear()
         time.sleep(20 * (time.perf_counter() - begun) + 0.5)
@@ -139,9 +131,7 @@ subprocess.Popen(["sleep", "600"], close_fds=False)
     [
         ("experts", NAN_EXPERT, "smoke.layers", ["experts", "NaN"]),
         ("experts", WRONG_EXPERT, "smoke.layers", ["experts", "relative error"]),
-        ("experts", WRONG_CHOICE, "smoke.free", ["chosen experts are the golden run's"]),
         ("rotary", TRANSPOSED_PAIR, "smoke.layers", ["relative error"]),
-        ("caches", RING_ROW, "smoke.layers", ["relative error", "output steps"]),
         ("model", CACHE_ROW, "smoke.decode", ["row", "layers.0.window", "off by"]),
         ("caches", EXHAUSTED, "smoke.layers", ["no memory left"]),
     ],
@@ -178,10 +168,7 @@ torch.matmul = off
     ("action", "words"),
     [
         ("__import__('ctypes').string_at(0)", ["forced.numbers crashed with SIGSEGV", "string_at"]),
-        ("__import__('os').abort()", ["forced.numbers crashed with SIGABRT"]),
         ("__import__('os').kill(__import__('os').getpid(), 9)", ["forced.numbers", "killed from outside (SIGKILL)"]),
-        ("__import__('os')._exit(3)", ["forced.numbers", "ended itself with code 3"]),
-        ("raise RuntimeError('EZ9999: Inner Error!')", ["forced.numbers failed: RuntimeError: EZ9999"]),
     ],
 )
 def test_an_end_names_the_step_and_what_is_left_is_skipped(
@@ -215,16 +202,16 @@ def test_the_plog_of_the_child_is_read_and_its_cause_is_told(tmp_path: Path, mon
         "raise RuntimeError('synchronize failed, error code:507035')"
     )
     with_faults(tmp_path / "faults", monkeypatch, {f"{MODEL}.model": on_device(f"exec({action!r})")})
-    finding = failed(smoked(decode=8))["smoke.forced"]
+    finding = failed(smoked())["smoke.forced"]
     assert "aivec error exception" in (finding.found or {})["en"]
     assert finding.remedy
 
 
 def test_a_hang_ends_at_its_deadline_and_says_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_faults(tmp_path / "faults", monkeypatch, {f"{MODEL}.model": on_device("__import__('time').sleep(600)")})
-    found = failed(smoked(step_seconds=20.0))
+    found = failed(smoked(step_seconds=15.0))
     text = (found["smoke.forced"].found or {})["en"]
-    assert "forced.numbers hangs: no end within 20 s" in text
+    assert "forced.numbers hangs: no end within 15 s" in text
     assert "(faulty)" in text
 
 
@@ -251,26 +238,24 @@ def layer_probes(config):
     assert {verdicts[f"smoke.{stage}"] for stage in ("forced", "free", "decode", "latency", "memory")} == {"pass"}
 
 
-@pytest.mark.parametrize(
-    ("module", "fault", "check", "severity", "words"),
-    [
-        ("model", DIFFERS, "smoke.forced", "warning", "nondeterministic"),
-        ("model", LEAK, "smoke.memory", "error", "grows by"),
-        ("model", SLOW_FIRST, "smoke.latency", "info", "the first token took"),
-    ],
-)
-def test_what_is_right_and_not_good_is_said(
-    module: str, fault: str, check: str, severity: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with_faults(tmp_path / "faults", monkeypatch, {f"{MODEL}.{module}": fault})
+def test_what_is_wrong_at_several_stages_is_told_at_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With noise on stdout and on descriptor 3, and with processes that were forked and go on, which change nothing."""
+    faults = {f"{MODEL}.model": LEAK + SLOW_FIRST + NOISE, f"{MODEL}.experts": WRONG_CHOICE}
+    with_faults(tmp_path / "faults", monkeypatch, faults)
     found = failed(smoked())
-    assert found[check].severity == severity
-    assert words in (found[check].found or {})["en"]
+    assert {check: finding.severity for check, finding in found.items()} == {
+        "smoke.free": "error",
+        "smoke.latency": "info",
+        "smoke.memory": "error",
+    }
+    texts = {check: (finding.found or {})["en"] for check, finding in found.items()}
+    assert "of the chosen experts are the golden run's" in texts["smoke.free"]
+    assert texts["smoke.latency"].startswith("the first token took")
+    assert texts["smoke.memory"].startswith("the process grows by")
 
 
-def test_noise_on_stdout_and_processes_that_are_forked_change_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with_faults(tmp_path / "faults", monkeypatch, {f"{MODEL}.model": NOISE})
-    collected = smoked()
-    assert {verdict for verdict in plain(collected).values() if verdict not in ("pass", "skip", "info")} == set()
+def test_results_that_differ_between_two_runs_are_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_faults(tmp_path / "faults", monkeypatch, {f"{MODEL}.model": DIFFERS})
+    finding = failed(smoked())["smoke.forced"]
+    assert finding.severity == "warning"
+    assert "nondeterministic" in (finding.found or {})["en"]

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from smoke_runs import failed, needs_torch, plain, smoked, with_faults
+from smoke_runs import TORCH, failed, plain, smoked, with_faults
 
-pytestmark = needs_torch
+pytestmark = TORCH
 
 BACKEND = '''
 import json, os, time, types
@@ -38,9 +38,9 @@ class Backend:
     get_device_properties = staticmethod(lambda device: types.SimpleNamespace(total_memory=64 * GIB))
     is_bf16_supported = staticmethod(lambda: TOLD.get("bf16", True))
     synchronize = empty_cache = reset_peak_memory_stats = staticmethod(lambda: None)
-    max_memory_allocated = staticmethod(lambda: GIB // 8)
-    max_memory_reserved = staticmethod(lambda: TOLD.get("reserved", GIB // 8))
-    memory_reserved = staticmethod(lambda: GIB // 8)
+    max_memory_allocated = staticmethod(lambda: GIB // 16)
+    max_memory_reserved = staticmethod(lambda: TOLD.get("reserved", GIB // 16))
+    memory_reserved = staticmethod(lambda: GIB // 16)
 
     @staticmethod
     def memory_allocated():
@@ -73,10 +73,13 @@ def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **told: object) -> N
     with_faults(tmp_path / "faults", monkeypatch, faults)
 
 
-def test_a_good_device_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_good_device_passes_in_the_numbers_that_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its latency is that of a machine which does other things, too."""
-    played(tmp_path, monkeypatch)
-    verdicts = plain(smoked(device="cuda:0"))
+    played(tmp_path, monkeypatch, bf16=False)
+    collected = smoked(device="cuda:0")
+    (device,) = collected.facts.devices  # type: ignore[misc]
+    assert device.dtype == "fp16"
+    verdicts = plain(collected)
     asked = {check: verdict for check, verdict in verdicts.items() if check not in ("smoke.ranks", "smoke.latency")}
     assert set(asked.values()) == {"pass"}
 
@@ -86,7 +89,6 @@ def test_a_good_device_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     [
         ({"leak": 1 << 20}, "smoke.memory", "each iteration takes 1 MiB more"),
         ({"kept": 1 << 30}, "smoke.memory", "1024 MiB of cuda:0 are still taken after the process has ended"),
-        ({"reserved": 4 << 30}, "smoke.memory", "the allocator reserved 4096 MiB"),
         ({"count": 0}, "smoke.device", "torch sees no cuda:0"),
     ],
 )
@@ -94,19 +96,12 @@ def test_what_a_device_does_wrong_is_told(
     told: dict[str, object], check: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     played(tmp_path, monkeypatch, **told)
-    found = failed(smoked(device="cuda:0", decode=8))
+    found = failed(smoked(device="cuda:0"))
     assert words in (found[check].found or {})["en"]
 
 
-def test_a_device_without_bf16_is_asked_in_fp16(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    played(tmp_path, monkeypatch, bf16=False)
-    (device,) = smoked(device="cuda:0", decode=8).facts.devices  # type: ignore[misc]
-    assert device.dtype == "fp16"
-
-
-def test_less_free_memory_than_predicted_stops_it_unless_it_is_forced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_less_free_memory_than_predicted_stops_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     played(tmp_path, monkeypatch, free=100 << 20)
-    assert plain(smoked(device="cuda:0"))["smoke.device"] == "unknown"
-    assert plain(smoked(device="cuda:0", force=True, decode=8))["smoke.forced"] == "pass"
+    verdicts = plain(smoked(device="cuda:0"))
+    assert verdicts["smoke.device"] == "unknown"
+    assert verdicts["smoke.forced"] == "skip"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from smoke_runs import CHECKS, ENV, RULES
-from stub_cann import Stub, compiled, needs_gcc
+from stub_cann import Stub, needs_gcc
 
 from ascend_doctor.engine.findings import Finding
 from ascend_doctor.engine.run import judged
@@ -24,6 +24,7 @@ from ascend_doctor.smoke.running import run
 
 PYTHON = os.environ.get("ASCEND_DOCTOR_TORCH_PYTHON", "")
 pytestmark = [
+    pytest.mark.torch,
     needs_gcc,
     pytest.mark.skipif(
         not PYTHON, reason="ASCEND_DOCTOR_TORCH_PYTHON names no interpreter with torch and torch-npu 2.13.0"
@@ -68,9 +69,7 @@ def test_the_device_opens_and_the_first_tensor_fails(monkeypatch: pytest.MonkeyP
     [
         ({"STUB_CANN_DEVICES": "0"}, "torch sees no npu:0: RuntimeError: device_count() is 0"),
         ({"STUB_CANN_RESULT_aclrtSetDevice": "507033"}, "the NPU cannot be opened (507033)"),
-        ({"STUB_CANN_RESULT_aclrtGetMemInfo": "507899"}, "the driver reports an internal error (507899)"),
         ({"STUB_CANN_SOC": "Ascend999"}, "this torch_npu does not know the chip Ascend999"),
-        ({"STUB_CANN_RESULT_aclInit": "500000"}, "CANN cannot be initialised (500000)"),
     ],
 )
 def test_a_device_that_does_not_open_is_told_with_its_code(
@@ -81,31 +80,19 @@ def test_a_device_that_does_not_open_is_told_with_its_code(
     assert {found[check].verdict for check in AFTER_IMPORT[1:]} == {"skip"}
 
 
-@pytest.mark.parametrize("case", ["no-cann", "truncated", "constructor-segv", "constructor-hang"])
+@pytest.mark.parametrize(("case", "words"), [("no-cann", "libhccl.so"), ("truncated", "SIGBUS")])
 def test_an_import_that_fails_is_told_with_its_cause(
-    case: str, monkeypatch: pytest.MonkeyPatch, cann: Path, tmp_path: Path
+    case: str, words: str, monkeypatch: pytest.MonkeyPatch, cann: Path, tmp_path: Path
 ) -> None:
+    """As the files foretell; what they cannot foretell is tried with the import probe."""
     folder = Path(shutil.copytree(cann, tmp_path / "cann"))
-    constructor = "__attribute__((constructor)) static void start(void) {{ {} }} int HcclSend(void) {{ return 0; }}"
-    env = {}
     if case == "no-cann":
         shutil.rmtree(folder)
-    elif case == "truncated":
-        (folder / "libascendcl.so").write_bytes((folder / "libascendcl.so").read_bytes()[:4096])
-    elif case == "constructor-segv":
-        compiled(folder / "libhccl.so", constructor.format("*(volatile int *)8 = 1;"))
     else:
-        compiled(folder / "libhccl.so", f"#include <unistd.h>\n{constructor.format('sleep(600);')}")
-        monkeypatch.setattr("ascend_doctor.smoke.plan.ceil", lambda seconds: 15)
-    found = smoked(monkeypatch, folder, **env)
-    predicted = case in ("no-cann", "truncated")
-    assert found["smoke.libraries"].verdict == ("fail" if predicted else "pass")
+        (folder / "libascendcl.so").write_bytes((folder / "libascendcl.so").read_bytes()[:4096])
+    found = smoked(monkeypatch, folder)
+    assert found["smoke.libraries"].verdict == "fail"
     assert found["smoke.import"].verdict == "fail"
-    assert found["smoke.import"].because == ("smoke.libraries" if predicted else None)
-    assert {
-        "no-cann": "libhccl.so",
-        "truncated": "SIGBUS",
-        "constructor-segv": "SIGSEGV",
-        "constructor-hang": "libhccl.so",
-    }[case] in said(found["smoke.import"])
+    assert found["smoke.import"].because == "smoke.libraries"
+    assert words in said(found["smoke.import"])
     assert {found[check].verdict for check in AFTER_IMPORT} == {"skip"}
