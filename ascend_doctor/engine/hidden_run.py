@@ -10,8 +10,6 @@ from ascend_doctor.engine.findings import Evidence, Finding, Localized, Note, Re
 from ascend_doctor.engine.run import Run
 from ascend_doctor.host import Missing
 from ascend_doctor.host.redact import Hiding
-from ascend_doctor.logs import Incident
-from ascend_doctor.logs.incidents import template
 
 T = TypeVar("T")
 
@@ -159,15 +157,22 @@ class _Deep:
                 changed[name] = new
         if not changed:
             return value
-        if isinstance(value, Incident) and value.template:
+        if getattr(value, "template", ""):  # an incident of logs
             events = changed.get("events", value.events)
             if events[0].record.text != value.first.record.text:
-                changed["template"] = template(events[0].record.text)
+                changed["template"] = _template(events[0].record.text)
         return replace(value, **changed)
 
 
 def _grouped_by_text(old: Mapping[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """A template has no numbers, so that a name of a host is no longer one in it: it is made anew of the text."""
     if "text" in old and old["text"] != new["text"]:
-        new["template"] = template(new["text"])
+        new["template"] = _template(new["text"])
     return new
+
+
+def _template(text: str) -> str:
+    """Most runs have no logs and are spared what this imports."""
+    from ascend_doctor.logs.incidents import template
+
+    return template(text)
