@@ -24,21 +24,19 @@ KIND_OF_REASON: Mapping[Reason, str] = {
 
 NOT_PRINTED = Missing(Reason.ABSENT, "not printed")
 
-_RETURN = re.compile(r"\bret(?:urn)?(?: code)? ?(?:is|=|:)? ?(-[89]\d{3})(?!\d)", re.IGNORECASE)
-_LIBRARY = re.compile(
+# compiled when a text without a table comes: most hosts print none
+_RETURN = r"(?i)\bret(?:urn)?(?: code)? ?(?:is|=|:)? ?(-[89]\d{3})(?!\d)"
+_LIBRARY = (
     r"error while loading shared libraries: ?([^:\s]{1,200})|(\blib[\w+-]{1,80}\.so[\w.]{0,20}): cannot open shared"
 )
-_NOT_FOUND = re.compile(
-    r"npu-smi\S{0,3}[ :]{0,2}(?:command )?not found|command not found: ?\S{0,80}npu-smi"
+_NOT_FOUND = (
+    r"(?i)npu-smi\S{0,3}[ :]{0,2}(?:command )?not found|command not found: ?\S{0,80}npu-smi"
     r"|npu-smi\S{0,3} ?: ?(?:No such file or directory|Is a directory)"
     r"|npu-smi\S{0,3} ?[:：] ?(?:未找到命令|找不到命令|没有那个文件或目录|是一个目录)"
-    r"|exec\w{0,8}: \S{0,80}npu-smi\S{0,3}: executable file not found",
-    re.IGNORECASE,
+    r"|exec\w{0,8}: \S{0,80}npu-smi\S{0,3}: executable file not found"
 )
-_DENIED = re.compile(r"permission denied|operation not permitted|权限不够|不允许的操作", re.IGNORECASE)
-_DCMI = re.compile(
-    r"\bdcmi\b[^\n]{0,80}\bfail|npu get board type failed|DrvMngGetConsoleLogLevel failed|There is no NPU card", re.I
-)
+_DENIED = r"(?i)permission denied|operation not permitted|权限不够|不允许的操作"
+_DCMI = r"(?i)\bdcmi\b[^\n]{0,80}\bfail|npu get board type failed|DrvMngGetConsoleLogLevel failed|There is no NPU card"
 
 
 @dataclass(frozen=True)
@@ -57,10 +55,10 @@ class Failure:
 
 def failure(text: str) -> Failure:
     """What a text without a table says."""
-    codes = [int(match[1]) for match in _RETURN.finditer(text)]
+    codes = [int(match[1]) for match in re.finditer(_RETURN, text)]
     dcmi = next((code for code in codes if code > -9000), NOT_PRINTED)
     tool = next((code for code in codes if code <= -9000), NOT_PRINTED)
-    library = _LIBRARY.search(text)
+    library = re.search(_LIBRARY, text)
     return Failure(
         kind=_kind(text, codes, bool(library)),
         dcmi_ret=dcmi,
@@ -85,8 +83,8 @@ def _kind(text: str, codes: list[int], library: bool) -> str:
         return "no_permission"
     if codes:
         return "dcmi_init_failed"
-    if _NOT_FOUND.search(text):
+    if re.search(_NOT_FOUND, text):
         return "command_not_found"
-    if _DENIED.search(text):
+    if re.search(_DENIED, text):
         return "no_permission"
-    return "dcmi_init_failed" if _DCMI.search(text) else "unreadable"
+    return "dcmi_init_failed" if re.search(_DCMI, text) else "unreadable"

@@ -14,8 +14,8 @@ from ascend_doctor.records import dataclass
 INFORMATION_LIMIT = 2000
 """Characters."""
 
-_KEYS = re.compile(r"\s*(NPU ID|Chip ID|Health(?: Status)?|Error Code|Error Information)\s*:\s*(.*)", re.IGNORECASE)
-_CODE = re.compile(r"(?:0x)?([0-9a-f]{8,9})(?![0-9a-z])", re.IGNORECASE)
+_KEYS = r"(?i)\s*(NPU ID|Chip ID|Health(?: Status)?|Error Code|Error Information)\s*:\s*(.*)"
+_CODE = r"(?i)(?:0x)?([0-9a-f]{8,9})(?![0-9a-z])"
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def _values(text: str) -> dict[str, str]:
     values: dict[str, str] = {}
     key = ""
     for line in text.split("\n"):
-        match = _KEYS.match(line)
+        match = re.match(_KEYS, line)
         if match:
             key = match[1].lower().replace("health status", "health")
             values[key] = match[2].strip()
@@ -72,7 +72,7 @@ def _values(text: str) -> dict[str, str]:
 
 
 def _codes(text: str) -> tuple[str, ...] | Missing:
-    codes = tuple(dict.fromkeys(match[1].upper() for match in _CODE.finditer(text)))
+    codes = tuple(dict.fromkeys(match[1].upper() for match in re.finditer(_CODE, text)))
     if codes or text.strip() in ("", "NA", "N/A", "-"):
         return codes
     return Missing(Reason.FAILED, f"not understood: {text[:40]}")

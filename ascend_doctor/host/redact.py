@@ -31,12 +31,13 @@ _NAME = rb"(?<![\w.-])(-{0,2}[A-Za-z_][\w.-]{0,100})"
 _BARE = rb"[^\s\0\"'&]*[^\s\0\"'&,;)\]}\\]"
 _VALUE = rb"(\"[^\"\n\0]*\"|'[^'\n\0]*'|" + _BARE + rb")"
 
-_URL = re.compile(rb"(?i)(?<![a-z0-9+.-])([a-z][a-z0-9+.-]{0,30}://[^\s/:@\"'\0]*:)([^\s/\"'\0]+)@")
-_HEADER = re.compile(
+# compiled by the first text in which something like it may stand: most runs have none
+_URL = rb"(?i)(?<![a-z0-9+.-])([a-z][a-z0-9+.-]{0,30}://[^\s/:@\"'\0]*:)([^\s/\"'\0]+)@"
+_HEADER = (
     rb"(?i)(?<![\w-])((?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?(?:(?:bearer|basic|digest|token)\s+)?)" + _BARE
 )
-_BEARER = re.compile(rb"(?i)(?<![\w-])(bearer +)" + rb"([\w.~+/=-]{8,})")
-_GIVEN = re.compile(
+_BEARER = rb"(?i)(?<![\w-])(bearer +)" + rb"([\w.~+/=-]{8,})"
+_GIVEN = (
     rb"(?<![A-Za-z0-9_-])(?:hf_[A-Za-z0-9]{20,}|sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}"
     rb"|glpat-[\w-]{16,}|xox[abprs]-[\w-]{10,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|ms-[0-9a-f]{8}-[0-9a-f-]{27}"
     rb"|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{4,})(?![A-Za-z0-9_-])"
@@ -47,15 +48,15 @@ _GIVEN_STEMS = (
     *(b"hf_", b"sk-", b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_", b"github_pat_", b"glpat-"),
     *(b"xoxa-", b"xoxb-", b"xoxp-", b"xoxr-", b"xoxs-", b"akia", b"aiza", b"ms-", b"eyj"),
 )
-_PRIVATE_KEY = re.compile(
+_PRIVATE_KEY = (
     rb"(-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----)(?!\*{3})[^-]{1,20000}(?:(?=-----END)|\Z)|(?<=ssh-rsa )AAAA[\w+/=]{40,}"
 )
 _BEHIND_NAME = (
-    re.compile(_NAME + rb"(=)" + _VALUE),
-    re.compile(rb"(?<![\w.-])(--?[A-Za-z][\w.-]{0,100})([ \t\0]+)(?!-)" + _VALUE),
-    re.compile(rb"(?<=[\"'])(--?[A-Za-z][\w.-]{0,100})([\"']\s*,\s*)(?![\"']-)(\"[^\"\n\0]*\"|'[^'\n\0]*')"),
-    re.compile(rb"(?<=[\"'])([A-Za-z_][\w.-]{0,100})([\"']\s*:\s*)(\"[^\"\n\0]*\"|'[^'\n\0]*')"),
-    re.compile(rb"(?m)(?:(?<=^)|(?<=[\"']))([ \t]*[A-Za-z_][\w.-]{0,100})(:[ \t]+|[ \t]+=[ \t]+)" + _VALUE),
+    _NAME + rb"(=)" + _VALUE,
+    rb"(?<![\w.-])(--?[A-Za-z][\w.-]{0,100})([ \t\0]+)(?!-)" + _VALUE,
+    rb"(?<=[\"'])(--?[A-Za-z][\w.-]{0,100})([\"']\s*,\s*)(?![\"']-)(\"[^\"\n\0]*\"|'[^'\n\0]*')",
+    rb"(?<=[\"'])([A-Za-z_][\w.-]{0,100})([\"']\s*:\s*)(\"[^\"\n\0]*\"|'[^'\n\0]*')",
+    rb"(?m)(?:(?<=^)|(?<=[\"']))([ \t]*[A-Za-z_][\w.-]{0,100})(:[ \t]+|[ \t]+=[ \t]+)" + _VALUE,
 )
 
 
@@ -79,21 +80,21 @@ def secrets(text: bytes) -> bytes:
     """The text with every secret replaced by ``***``; a second time it changes nothing."""
     lower = text.lower()
     if b"://" in lower:
-        text = _URL.sub(rb"\1" + HIDDEN + rb"@", text)
+        text = re.sub(_URL, rb"\1" + HIDDEN + rb"@", text)
     if b"authorization" in lower:
-        text = _HEADER.sub(rb"\1" + HIDDEN, text)
+        text = re.sub(_HEADER, rb"\1" + HIDDEN, text)
     if b"bearer " in lower:
-        text = _BEARER.sub(rb"\1" + HIDDEN, text)
+        text = re.sub(_BEARER, rb"\1" + HIDDEN, text)
     if b"private key" in lower or b"ssh-rsa" in lower:
-        text = _PRIVATE_KEY.sub(lambda found: (found[1] or b"") + HIDDEN, text)
+        text = re.sub(_PRIVATE_KEY, lambda found: (found[1] or b"") + HIDDEN, text)
     for stem in _GIVEN_STEMS:
         if stem in lower:
-            text = _GIVEN.sub(HIDDEN, text)
+            text = re.sub(_GIVEN, HIDDEN, text)
             break
     for stem in _STEMS:
         if stem in lower:
             for pattern in _BEHIND_NAME:
-                text = pattern.sub(_hidden, text)
+                text = re.sub(pattern, _hidden, text)
             break
     return text
 
