@@ -15,10 +15,11 @@ TORCH_FREE = ("deepseek_v4/__init__.py", "deepseek_v4/config.py", "deepseek_v4/s
 
 
 def standard_library() -> set[str]:
-    """Python names its modules from 3.10 on; before, its folder does."""
+    """Python names its modules from 3.10 on; before, its folders do."""
     if sys.version_info >= (3, 10):
         return set(sys.stdlib_module_names)
-    files = {path.name.split(".")[0] for path in Path(sysconfig.get_paths()["stdlib"]).iterdir()}
+    folder = Path(sysconfig.get_paths()["stdlib"])
+    files = {path.name.split(".")[0] for path in [*folder.iterdir(), *(folder / "lib-dynload").iterdir()]}
     return {*sys.builtin_module_names, *files} - {"site-packages"}
 
 
