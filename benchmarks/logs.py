@@ -30,7 +30,7 @@ from typing import Callable
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from ascend_doctor.knowledge import signatures
-from ascend_doctor.logs.reading import Lines
+from ascend_doctor.logs.reading import Lines, line_feeds
 from ascend_doctor.logs.records import Records
 from ascend_doctor.logs.scanning import Anchors, Scanner, scanner
 from ascend_doctor.logs.sources import found
@@ -125,7 +125,7 @@ def scan(path: Path, engine: Scanner) -> int:
         with file.open() as stream:
             for chunk in Lines(stream):
                 hits += len(engine.feed(chunk.data))
-                count += chunk.data.count(b"\n")
+                count += line_feeds(chunk.data, 0, len(chunk.data))
     return hits
 
 

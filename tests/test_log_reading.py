@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ascend_doctor.logs.files import LogFile
-from ascend_doctor.logs.reading import CHUNK, LONGEST, MOST_OF_A_LINE, Lines, is_binary
+from ascend_doctor.logs.reading import CHUNK, LONGEST, MOST_OF_A_LINE, Lines, is_binary, line_feeds
 from ascend_doctor.logs.records import Records
 from ascend_doctor.logs.scanning import Anchors, scanner
 
@@ -118,3 +118,10 @@ def test_a_stream_that_breaks_gives_what_came_before() -> None:
     records = Records(LogFile("x", lambda: Broken(b"507015\n")), SCANNER)
     assert [record.text for record in records] == ["507015"]
     assert "Input/output error" in records.coverage.skipped
+
+
+@given(st.lists(st.binary(max_size=300), max_size=60), st.integers(0, 9000), st.integers(0, 9000))
+def test_line_feeds_are_counted_in_any_part(parts: list[bytes], start: int, end: int) -> None:
+    data = b"\n".join(parts)
+    start, end = min(start, len(data)), min(end, len(data))
+    assert line_feeds(data, start, end) == data[start:end].count(b"\n")

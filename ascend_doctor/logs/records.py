@@ -16,7 +16,7 @@ from ascend_doctor.logs.files import LogFile
 from ascend_doctor.logs.flood import FileFlood, Flood
 from ascend_doctor.logs.grammar import NOBODY, Line, lines_of
 from ascend_doctor.logs.kinds import kind_of, span_of
-from ascend_doctor.logs.reading import Chunk, Lines
+from ascend_doctor.logs.reading import Chunk, Lines, line_feeds
 from ascend_doctor.logs.scanning import HEAD, MARKS, Hit, Scanner
 
 if TYPE_CHECKING:
@@ -114,22 +114,22 @@ class Records:
         for start, end, anchors in hits:
             while self._open and at < start:
                 stop = data.find(b"\n", at)
-                self._number += data.count(b"\n", counted, at)
+                self._number += line_feeds(data, counted, at)
                 counted = at
                 yield from self._between(data[at:stop])
                 at = stop + 1
-            self._number += data.count(b"\n", counted, start)
+            self._number += line_feeds(data, counted, start)
             counted = start
             at = end + 1
             yield from self._hit(data[start:end], anchors, chunk.offset_of(start, self._number - first))
         while self._open and at < len(data):
             stop = data.find(b"\n", at)
             stop = len(data) if stop < 0 else stop
-            self._number += data.count(b"\n", counted, at)
+            self._number += line_feeds(data, counted, at)
             counted = at
             yield from self._between(data[at:stop])
             at = stop + 1
-        self._number += data.count(b"\n", counted)
+        self._number += line_feeds(data, counted, len(data))
 
     def _between(self, raw: bytes) -> Iterator[Record]:
         """A line without an anchor, which an open block may take."""
