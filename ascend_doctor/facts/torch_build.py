@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 
-from ascend_doctor.host import Area, Collected, Host, Missing, Parsed, Reason, Shown, decoded, parsed
+from ascend_doctor.facts.site_file import of_site
+from ascend_doctor.host import Area, Collected, Host, Missing, Reason, Shown, decoded
 from ascend_doctor.records import dataclass
 
 FILE = "torch/share/cmake/Torch/TorchConfig.cmake"
@@ -30,16 +31,4 @@ def cxx_abi(data: bytes) -> Shown[int | Missing]:
 def collect(host: Host) -> Collected[TorchBuild]:
     """Reads one file, of the first folder that has it."""
     area = Area("torch_build")
-    return area.of(TorchBuild(area.take("cxx_abi", _found(host))))
-
-
-def _found(host: Host) -> Parsed[int | Missing]:
-    python = host.python
-    site = python.value if isinstance(python.value, Missing) else python.value.site
-    if isinstance(site, Missing):
-        return Parsed(site, python.source, {"": site.reason.value})
-    for folder in site:
-        answer = host.read(f"{folder}/{FILE}")
-        if not (isinstance(answer.value, Missing) and answer.value.reason is Reason.ABSENT):
-            return parsed(answer, cxx_abi)
-    return Parsed(Missing(Reason.ABSENT, f"no {FILE}"), python.source, {"": f"no {FILE}"})
+    return area.of(TorchBuild(area.take("cxx_abi", of_site(host, FILE, cxx_abi))))
